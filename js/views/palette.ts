@@ -1,0 +1,77 @@
+import { interpolateRdBu, interpolateYlGnBu } from "d3-scale-chromatic";
+
+/** `sequential` for weights (0 to 1), `diverging` for signed numbers and differences (0 in the middle). */
+export type PaletteName = "sequential" | "diverging";
+
+/** Colours of the values from the low end of a domain to its high end, in equal steps. */
+export interface Palette {
+  readonly css: readonly string[];
+  readonly rgb: readonly (readonly [number, number, number])[];
+  /** What text stays readable on each colour. */
+  readonly ink: readonly string[];
+}
+
+const STEPS = 256;
+const NEUTRAL_DARK = "rgb(38, 43, 51)";
+
+type Interpolate = (t: number) => string;
+
+function channels(color: string): [number, number, number] {
+  const [red = 0, green = 0, blue = 0] = (color.match(/\d+(\.\d+)?/g) ?? []).map(Number);
+  return [red, green, blue];
+}
+
+function blend(from: string, to: string, t: number): string {
+  const start = channels(from);
+  const end = channels(to);
+  return `rgb(${start.map((value, i) => Math.round(value + ((end[i] ?? 0) - value) * t)).join(", ")})`;
+}
+
+// Nothing should look like nothing: on a dark page both maps run from dark to bright.
+const INTERPOLATE: Record<PaletteName, { light: Interpolate; dark: Interpolate }> = {
+  sequential: {
+    light: (t) => interpolateYlGnBu(t),
+    dark: (t) => interpolateYlGnBu(1 - t * 0.94),
+  },
+  diverging: {
+    light: (t) => interpolateRdBu(0.06 + 0.88 * t),
+    dark: (t) => blend(NEUTRAL_DARK, interpolateRdBu(t < 0.5 ? 0.22 : 0.78), Math.abs(2 * t - 1) ** 0.8),
+  },
+};
+
+function luminance(rgb: readonly number[]): number {
+  const [red = 0, green = 0, blue = 0] = rgb.map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function build(interpolate: Interpolate): Palette {
+  const css = Array.from({ length: STEPS }, (_, i) => interpolate(i / (STEPS - 1)));
+  const rgb = css.map(channels);
+  // Black and white are equally readable at a luminance of about 0.18.
+  const ink = rgb.map((color) => (luminance(color) > 0.18 ? "#10131a" : "#ffffff"));
+  return { css: rgb.map(([r, g, b]) => `rgb(${r}, ${g}, ${b})`), rgb, ink };
+}
+
+const built = new Map<string, Palette>();
+
+export function palette(name: PaletteName, dark: boolean): Palette {
+  const theme = dark ? "dark" : "light";
+  const id = `${name} ${theme}`;
+  const known = built.get(id) ?? build(INTERPOLATE[name][theme]);
+  built.set(id, known);
+  return known;
+}
+
+/** A value's step in a palette, clamped to the domain. */
+export function step(value: number, [low, high]: readonly [number, number]): number {
+  const t = high > low ? (value - low) / (high - low) : 0.5;
+  return Math.round(Math.min(1, Math.max(0, t)) * (STEPS - 1));
+}
+
+/** Whether an element's text is light, that is, whether its page is dark. */
+export function isDark(color: string): boolean {
+  return luminance(channels(color)) > 0.4;
+}

@@ -1,0 +1,40 @@
+const CSS = `
+.attn-matrix { position: relative; inline-size: 100%; }
+.attn-matrix canvas { display: block; }
+.attn-grid { position: absolute; cursor: crosshair; outline: none; border-radius: 1px; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
+.attn-grid.attn-paint { touch-action: none; cursor: cell; }
+.attn-grid:focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 3px; }
+.attn-cell { position: absolute; pointer-events: none; }
+.attn-live { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.attn-heads { display: grid; gap: 14px 28px; }
+.attn-head { min-inline-size: 0; margin: 0; }
+.attn-head figcaption { display: flex; gap: 0.6em; align-items: baseline; margin-block-end: 2px; }
+.attn-head figcaption b { font-weight: 600; }
+.attn-head figcaption span { opacity: 0.78; }
+.attn-steps { display: grid; gap: 14px; margin: 0; padding: 0; list-style: none; }
+.attn-steps h4 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 3px; font: inherit; font-weight: 600; }
+.attn-steps h4 math { font-size: 1em; }
+.attn-steps p { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.attn-terms { max-block-size: 14.5em; overflow: auto; }
+.attn-terms:focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 2px; }
+.attn-terms table { inline-size: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.attn-terms th, .attn-terms td { padding: 0 0 0 0.5em; text-align: end; font-weight: 400; line-height: 1.45; white-space: nowrap; }
+.attn-terms th:first-child { padding-inline-start: 0; text-align: start; max-inline-size: 7em; overflow: hidden; text-overflow: ellipsis; unicode-bidi: isolate; }
+.attn-terms thead th { opacity: 0.78; position: sticky; inset-block-start: 0; background: var(--attn-paper, Canvas); }
+.attn-terms tr[data-zero] { opacity: 0.72; }
+.attn-terms tr[aria-current] > * { font-weight: 600; }
+.attn-terms tfoot > tr > * { border-block-start: 1px solid color-mix(in srgb, currentColor 30%, transparent); }
+`;
+
+const adopted = new WeakSet<Document | ShadowRoot>();
+
+/** Brings the views' style sheet into the document or shadow root that holds the element, once. */
+export function adoptStyles(element: HTMLElement): void {
+  const root = element.getRootNode();
+  const home = root instanceof ShadowRoot ? root : document;
+  if (adopted.has(home)) return;
+  adopted.add(home);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(CSS);
+  home.adoptedStyleSheets = [...home.adoptedStyleSheets, sheet];
+}

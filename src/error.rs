@@ -1,0 +1,104 @@
+//! What can go wrong, each with a stable code and the details a program needs.
+
+use serde::{Deserialize, Serialize};
+
+/// The engine's result.
+pub type Result<T> = std::result::Result<T, AttnError>;
+
+/// The stable name of an error. Some are raised only by the JavaScript side; all are named here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ErrorCode {
+    InvalidTensor,
+    ShapeMismatch,
+    NotDivisible,
+    InvalidOption,
+    MaskShape,
+    NoSuchStage,
+    TooLarge,
+    BadStateDict,
+    BadFile,
+    NoEngine,
+    Disposed,
+    EngineCrashed,
+    GpuUnavailable,
+    GpuLost,
+}
+
+impl ErrorCode {
+    /// The code as JavaScript sees it, such as `"not_divisible"`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidTensor => "invalid_tensor",
+            Self::ShapeMismatch => "shape_mismatch",
+            Self::NotDivisible => "not_divisible",
+            Self::InvalidOption => "invalid_option",
+            Self::MaskShape => "mask_shape",
+            Self::NoSuchStage => "no_such_stage",
+            Self::TooLarge => "too_large",
+            Self::BadStateDict => "bad_state_dict",
+            Self::BadFile => "bad_file",
+            Self::NoEngine => "no_engine",
+            Self::Disposed => "disposed",
+            Self::EngineCrashed => "engine_crashed",
+            Self::GpuUnavailable => "gpu_unavailable",
+            Self::GpuLost => "gpu_lost",
+        }
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Every refusal of the engine. The message names the argument, what was found and what was expected;
+/// serialised, an error is its details.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+#[allow(missing_docs)]
+pub enum AttnError {
+    #[error("{argument}: found {found}, expected {expected}")]
+    InvalidTensor { argument: String, found: String, expected: String },
+    #[error("{argument}: found shape {found:?}, expected {expected}")]
+    ShapeMismatch { argument: String, found: Vec<usize>, expected: String },
+    #[error("dModel {d_model} is not divisible by nHeads {n_heads}; choose sizes that divide, or give dK and dV")]
+    NotDivisible { d_model: usize, n_heads: usize },
+    #[error("option {option}: found {found}, expected {expected}")]
+    InvalidOption { option: String, found: String, expected: String },
+    #[error("the mask of shape {mask:?} does not fit scores of shape {scores:?}; expected {expected}")]
+    MaskShape { mask: Vec<usize>, scores: Vec<usize>, expected: String },
+    #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
+    NoSuchStage { stage: String, layer: usize, available: Vec<String> },
+    #[error("the pass needs {needed} bytes, more than maxBytes {max_bytes}")]
+    TooLarge { needed: u64, max_bytes: u64 },
+    #[error("state dict entry {entry}: found {found}, expected {expected}")]
+    BadStateDict { entry: String, found: String, expected: String },
+}
+
+impl AttnError {
+    /// The stable code of this error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::InvalidTensor { .. } => ErrorCode::InvalidTensor,
+            Self::ShapeMismatch { .. } => ErrorCode::ShapeMismatch,
+            Self::NotDivisible { .. } => ErrorCode::NotDivisible,
+            Self::InvalidOption { .. } => ErrorCode::InvalidOption,
+            Self::MaskShape { .. } => ErrorCode::MaskShape,
+            Self::NoSuchStage { .. } => ErrorCode::NoSuchStage,
+            Self::TooLarge { .. } => ErrorCode::TooLarge,
+            Self::BadStateDict { .. } => ErrorCode::BadStateDict,
+        }
+    }
+
+    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Self {
+        Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() }
+    }
+
+    pub(crate) fn shape(argument: &str, found: &[usize], expected: impl Into<String>) -> Self {
+        Self::ShapeMismatch { argument: argument.into(), found: found.to_vec(), expected: expected.into() }
+    }
+}

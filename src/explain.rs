@@ -1,0 +1,242 @@
+//! One cell of one stage as arithmetic, with the numbers that the pass really used.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::config::Activation;
+use crate::kernels::layer_norm::moments;
+use crate::recipe::{Made, Recipe, Step, StepId, shared_head};
+use crate::trace::Stage;
+
+/// How the terms and constants of an [`Explanation`] give its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// the value was given
+    Given,
+    /// Σ product + bias, all times head_mask
+    Dot,
+    /// the one term's product
+    Scale,
+    /// cap · tanh(x / cap)
+    Softcap,
+    /// allowed ? scaled + bias : fill
+    Mask,
+    /// exp / sum
+    Softmax,
+    /// Σ product
+    Sum,
+    /// (x - mean) / sqrt(variance + eps) · weight + bias
+    LayerNorm,
+    /// max(0, x)
+    Relu,
+    /// x Φ(x)
+    Gelu,
+    /// 0.5 x (1 + tanh(sqrt(2/π) (x + 0.044715 x³)))
+    GeluTanh,
+    /// x / (1 + exp(-x))
+    Silu,
+}
+
+/// A pair of numbers and what they make together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Term {
+    /// What the term stands for: the index that is summed over, or a stage.
+    pub label: String,
+    /// The left number.
+    pub left: f64,
+    /// The right number.
+    pub right: f64,
+    /// left · right; for softmax exp(left - right).
+    pub product: f64,
+}
+
+/// How one cell was made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The stage of the cell.
+    pub stage: Stage,
+    /// Its block.
+    pub layer: usize,
+    /// Its place in the stage.
+    pub index: Vec<usize>,
+    /// The number there.
+    pub value: f64,
+    /// How terms and constants give the value.
+    pub operation: Operation,
+    /// The same in symbols; rows i are queries, columns j are keys.
+    pub formula: String,
+    /// The pairs.
+    pub terms: Vec<Term>,
+    /// The single numbers, by name.
+    pub constants: BTreeMap<&'static str, f64>,
+}
+
+pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[usize]) -> Explanation {
+    let step_of = |id: StepId| &recipe.steps()[id];
+    let number = |step: &Step, index: &[usize]| f64::from(numbers[step.at(index)]);
+    let name = |id: StepId| step_of(id).stage.name();
+    let to = step.stage.name();
+
+    let (operation, formula, terms, constants) = match &step.made {
+        Made::Given(_) => (Operation::Given, format!("{to} is given"), vec![], vec![]),
+        Made::Linear { from, linear } => {
+            let source = step_of(*from);
+            let (batch, row, feature) = match *index {
+                [batch, head, i, c] => (batch, i, head * step.shape[3] + c),
+                [batch, i, c] => (batch, i, c),
+                _ => unreachable!("a projection has three or four axes"),
+            };
+            let d_in = source.shape[2];
+            let terms = (0..d_in)
+                .map(|d| {
+                    let weight = f64::from(linear.weight.data[feature * d_in + d]);
+                    pair(d, number(source, &[batch, row, d]), weight)
+                })
+                .collect();
+            let bias = linear.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[feature]));
+            let plus = if linear.bias.is_some() { format!(" + {}.bias[c]", linear.name) } else { String::new() };
+            let formula = format!("{to}[i, c] = Σ_d {}[i, d] · {}.weight[c, d]{plus}", name(*from), linear.name);
+            (Operation::Dot, formula, terms, vec![("bias", bias)])
+        }
+        Made::Dot { query, key } => {
+            let (query, key) = (step_of(*query), step_of(*key));
+            let [batch, head, i, j] = four(index);
+            let key_head = shared_head(step, key, head);
+            let terms = (0..query.shape[3])
+                .map(|d| pair(d, number(query, &[batch, head, i, d]), number(key, &[batch, key_head, j, d])))
+                .collect();
+            (Operation::Dot, format!("{to}[i, j] = Σ_d query[i, d] · key[j, d]"), terms, vec![("bias", 0.0)])
+        }
+        Made::Scaled { from, factor } => {
+            let mut term = pair(0, number(step_of(*from), index), f64::from(*factor));
+            term.label = "scale".into();
+            (Operation::Scale, format!("{to}[i, j] = {}[i, j] · scale", name(*from)), vec![term], vec![])
+        }
+        Made::Softcap { from, cap } => {
+            let constants = vec![("x", number(step_of(*from), index)), ("cap", f64::from(*cap))];
+            (Operation::Softcap, format!("{to}[i, j] = cap · tanh({}[i, j] / cap)", name(*from)), vec![], constants)
+        }
+        Made::Masked { from, mask, fill } => {
+            let [batch, head, i, j] = four(index);
+            let cell = mask.as_ref().map(|mask| mask.matrix(batch, head) + i * step.shape[3] + j);
+            let (allowed, bias) = match (mask, cell) {
+                (Some(mask), Some(cell)) => {
+                    (mask.allowed[cell], mask.bias.as_ref().map_or(0.0, |bias| f64::from(bias[cell])))
+                }
+                _ => (1, 0.0),
+            };
+            let constants = vec![
+                ("scaled", number(step_of(*from), index)),
+                ("allowed", f64::from(allowed)),
+                ("bias", bias),
+                ("fill", f64::from(*fill)),
+            ];
+            let formula = format!("{to}[i, j] = allowed[i, j] ? {}[i, j] + bias[i, j] : fill", name(*from));
+            (Operation::Mask, formula, vec![], constants)
+        }
+        Made::Softmax { from, .. } => {
+            let source = step_of(*from);
+            let [batch, head, i, j] = four(index);
+            let row: Vec<f64> = (0..step.shape[3]).map(|j| number(source, &[batch, head, i, j])).collect();
+            let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let terms: Vec<Term> = row
+                .iter()
+                .enumerate()
+                .map(|(j, &x)| Term { label: j.to_string(), left: x, right: max, product: (x - max).exp() })
+                .collect();
+            let sum = terms.iter().map(|term| term.product).sum();
+            let constants = vec![("max", max), ("sum", sum), ("exp", terms[j].product)];
+            (
+                Operation::Softmax,
+                format!("{to}[i, j] = exp({}[i, j] - max) / Σ_j exp(...)", name(*from)),
+                terms,
+                constants,
+            )
+        }
+        Made::Context { weights, value, head_mask } => {
+            let (weights, value) = (step_of(*weights), step_of(*value));
+            let [batch, head, i, c] = four(index);
+            let value_head = shared_head(step, value, head);
+            let terms = (0..weights.shape[3])
+                .map(|j| pair(j, number(weights, &[batch, head, i, j]), number(value, &[batch, value_head, j, c])))
+                .collect();
+            let mut constants = vec![("bias", 0.0)];
+            let mut times = "";
+            if let Some(factors) = head_mask {
+                constants.push(("head_mask", f64::from(factors[head])));
+                times = " · head_mask";
+            }
+            (Operation::Dot, format!("{to}[i, c] = Σ_j weights[i, j] · value[j, c]{times}"), terms, constants)
+        }
+        Made::Same { from } => {
+            let source = step_of(*from);
+            let (at, formula) = match (&source.shape[..], index) {
+                (&[_, _, _, width], &[batch, i, c]) => (
+                    vec![batch, c / width, i, c % width],
+                    format!("{to}[i, c] = {}[c / {width}][i, c % {width}]", name(*from)),
+                ),
+                _ => (index.to_vec(), format!("{to} = {} of the layer before", name(*from))),
+            };
+            (Operation::Sum, formula, vec![single(name(*from), number(source, &at))], vec![])
+        }
+        Made::Sum { left, right } => {
+            let terms = [*left, *right].map(|id| single(name(id), number(step_of(id), index))).to_vec();
+            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + {}[i, c]", name(*left), name(*right)), terms, vec![])
+        }
+        Made::LayerNorm { from, norm } => {
+            let source = step_of(*from);
+            let [batch, i, c] = *index else { unreachable!("a norm has three axes") };
+            let width = source.shape[2];
+            let (mean, variance) = moments(&numbers[source.at(&[batch, i, 0])..][..width]);
+            let constants = vec![
+                ("x", number(source, index)),
+                ("mean", mean),
+                ("variance", variance),
+                ("eps", f64::from(norm.eps)),
+                ("weight", f64::from(norm.weight.data[c])),
+                ("bias", f64::from(norm.bias.data[c])),
+            ];
+            let formula =
+                format!("{to}[i, c] = ({}[i, c] - mean) / sqrt(variance + eps) · weight[c] + bias[c]", name(*from));
+            (Operation::LayerNorm, formula, vec![], constants)
+        }
+        Made::Activated { from, activation } => {
+            let (operation, function) = match activation {
+                Activation::Relu => (Operation::Relu, "max(0, x)"),
+                Activation::Gelu => (Operation::Gelu, "x · Φ(x)"),
+                Activation::GeluTanh => (Operation::GeluTanh, "x/2 · (1 + tanh(sqrt(2/π) · (x + 0.044715 x³)))"),
+                Activation::Silu => (Operation::Silu, "x / (1 + exp(-x))"),
+            };
+            let constants = vec![("x", number(step_of(*from), index))];
+            (operation, format!("{to}[i, c] = {function}, x = {}[i, c]", name(*from)), vec![], constants)
+        }
+    };
+    Explanation {
+        stage: step.stage,
+        layer: step.layer,
+        index: index.to_vec(),
+        value: number(step, index),
+        operation,
+        formula,
+        terms,
+        constants: constants.into_iter().collect(),
+    }
+}
+
+fn pair(label: usize, left: f64, right: f64) -> Term {
+    Term { label: label.to_string(), left, right, product: left * right }
+}
+
+fn single(label: &str, value: f64) -> Term {
+    Term { label: label.into(), left: value, right: 1.0, product: value }
+}
+
+fn four(index: &[usize]) -> [usize; 4] {
+    index.try_into().expect("a stage of the heads has four axes")
+}

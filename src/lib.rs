@@ -1,0 +1,53 @@
+//! Multi-head attention with every number in sight.
+//!
+//! ```text
+//! x ──┬─ W_Q ─ query ─┐
+//!     ├─ W_K ─ key ───┴─ scores ─ scaled ─ masked ─ weights ─┐
+//!     └─ W_V ─ value ────────────────────────────────────────┴─ context ─ concat ─ W_O ─ output
+//! ```
+//!
+//! A pass is a recipe: each stage declares what it is made from. The recipe is run once with fast kernels, and the
+//! [`Trace`] it leaves can open any cell of any stage as arithmetic ([`Trace::explain`]) or run again from the mask
+//! on ([`Trace::remask`]). Everything is row-major float32; rows are queries, columns are keys.
+//!
+//! ```
+//! use attnscope::{ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, Tensor, torch::Generator};
+//!
+//! let mut generator = Generator::new(42);
+//! let x = Tensor::new(generator.randn(6 * 8), vec![6, 8])?;
+//! let mha = MultiHeadAttention::new(MultiHeadAttentionOptions::new(8, 2), &mut generator)?;
+//! let trace = mha.forward(&x, None, None, Some(&Mask::Causal), &ForwardOptions::default(), 1 << 30)?;
+//! assert_eq!(trace.weights(0)?.unwrap().shape, [2, 6, 6]);
+//! # Ok::<(), attnscope::AttnError>(())
+//! ```
+
+mod attention;
+mod config;
+mod error;
+mod explain;
+pub mod kernels;
+mod mask;
+pub mod ops;
+mod recipe;
+mod state_dict;
+mod tensor;
+pub mod torch;
+mod trace;
+mod transformer;
+
+pub use attention::{MultiHeadAttention, scaled_dot_product_attention};
+pub use config::{
+    Activation, EmptyRow, ForwardOptions, MultiHeadAttentionOptions, RemaskOptions, ScaledDotProductOptions,
+    TransformerOptions,
+};
+pub use error::{AttnError, ErrorCode, Result};
+pub use explain::{Explanation, Operation, Term};
+pub use mask::{Mask, MaskAxes, MaskSize, ResolvedMask, TorchConvention};
+pub use tensor::Tensor;
+pub use trace::{Stage, StageInfo, Trace};
+pub use transformer::Transformer;
+
+/// The kernels this build runs: `"simd128"` or `"scalar"`.
+pub fn kernel_name() -> &'static str {
+    kernels::lanes::NAME
+}

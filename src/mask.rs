@@ -1,0 +1,663 @@
+//! Masks: rules and matrices, their algebra, and the PyTorch code that says the same.
+//!
+//! Inside, a cell is *allowed* (the query may attend to the key) or *hidden*. Whether a matrix's true means the one or the
+//! other is said by the one who makes it: [`Mask::Keep`] or [`Mask::Masked`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{AttnError, Result};
+
+/// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(tag = "rule", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Mask {
+    /// j <= i
+    Causal,
+    /// j < length, one length for all or one per batch entry
+    Padding {
+        /// The number of real keys.
+        lengths: Vec<usize>,
+    },
+    /// i - left <= j <= i + right
+    SlidingWindow {
+        /// Keys before the query.
+        left: usize,
+        /// Keys after the query.
+        right: usize,
+    },
+    /// causal, but the first keys are open to all
+    Prefix {
+        /// The number of open keys.
+        keys: usize,
+    },
+    /// same document only
+    Documents {
+        /// The document of each position.
+        ids: Vec<i32>,
+    },
+    /// a global position sees all and is seen by all; nothing else is allowed
+    Global {
+        /// The global positions.
+        indices: Vec<usize>,
+    },
+    /// |i - j| is a multiple of the stride and less than width * stride
+    Dilated {
+        /// Positions to each side, the query's own included.
+        width: usize,
+        /// Distance between them.
+        stride: usize,
+    },
+    /// one mask for each head
+    PerHead {
+        /// The masks, head by head.
+        masks: Vec<Mask>,
+    },
+    /// nonzero = may attend
+    Keep {
+        /// Shape of the matrix.
+        shape: Vec<usize>,
+        /// Its cells, row-major.
+        #[serde(with = "serde_bytes")]
+        #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
+        data: Vec<u8>,
+        /// How three axes are read.
+        #[serde(default)]
+        axes: Option<MaskAxes>,
+    },
+    /// nonzero = hidden
+    Masked {
+        /// Shape of the matrix.
+        shape: Vec<usize>,
+        /// Its cells, row-major.
+        #[serde(with = "serde_bytes")]
+        #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
+        data: Vec<u8>,
+        /// How three axes are read.
+        #[serde(default)]
+        axes: Option<MaskAxes>,
+    },
+    /// added to the scores
+    Additive {
+        /// Shape of the matrix.
+        shape: Vec<usize>,
+        /// Its float32 cells, row-major, as little-endian bytes.
+        #[serde(with = "serde_bytes")]
+        #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
+        data: Vec<u8>,
+        /// How three axes are read.
+        #[serde(default)]
+        axes: Option<MaskAxes>,
+    },
+    /// -slope |i - j| added to the scores, the slopes of "Train Short, Test Long" (Press et al. 2022)
+    Alibi {
+        /// The number of heads.
+        heads: usize,
+    },
+    /// allowed by both
+    And {
+        /// One mask.
+        left: Box<Mask>,
+        /// The other.
+        right: Box<Mask>,
+    },
+    /// allowed by either
+    Or {
+        /// One mask.
+        left: Box<Mask>,
+        /// The other.
+        right: Box<Mask>,
+    },
+    /// allowed where the mask hides
+    Not {
+        /// The mask turned round.
+        mask: Box<Mask>,
+    },
+}
+
+/// How the first of a matrix's three axes is read where it is not the heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum MaskAxes {
+    /// `[batch, n_q, n_k]`
+    Batch,
+}
+
+/// The scores that a mask meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MaskSize {
+    /// Queries.
+    pub n_q: usize,
+    /// Keys.
+    pub n_k: usize,
+    /// Heads; default 1.
+    #[serde(default = "one")]
+    pub n_heads: usize,
+    /// Batch entries; default 1.
+    #[serde(default = "one")]
+    pub batch: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl MaskSize {
+    fn shape(&self) -> [usize; 4] {
+        [self.batch, self.n_heads, self.n_q, self.n_k]
+    }
+}
+
+/// A mask that has met its scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedMask {
+    /// `[batch or 1, heads or 1, n_q, n_k]`; an axis of 1 serves every entry.
+    pub shape: [usize; 4],
+    /// 1 where the query may attend to the key, else 0.
+    pub allowed: Vec<u8>,
+    /// What is added to the scores.
+    pub bias: Option<Vec<f32>>,
+}
+
+impl ResolvedMask {
+    /// Where the matrix of this batch entry and head starts.
+    pub(crate) fn matrix(&self, batch: usize, head: usize) -> usize {
+        let [n_batch, n_heads, n_q, n_k] = self.shape;
+        ((batch % n_batch) * n_heads + head % n_heads) * n_q * n_k
+    }
+}
+
+/// Which meaning of true the PyTorch code is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum TorchConvention {
+    /// `F.scaled_dot_product_attention`: true may attend.
+    Sdpa,
+    /// `torch.nn.MultiheadAttention`: true is hidden.
+    Mha,
+    /// Either of them: added to the scores, -inf is hidden.
+    Additive,
+}
+
+/// One cell of a mask.
+#[derive(Clone, Copy)]
+struct Place {
+    batch: usize,
+    head: usize,
+    query: usize,
+    key: usize,
+}
+
+/// What a mask says of one cell.
+#[derive(Clone, Copy)]
+struct Verdict {
+    allowed: bool,
+    bias: f32,
+}
+
+impl Mask {
+    /// The mask at the size of the scores.
+    ///
+    /// # Errors
+    /// `mask_shape` where it fits no such scores, `invalid_option` where a rule's own numbers are wrong.
+    pub fn materialize(&self, size: MaskSize) -> Result<ResolvedMask> {
+        self.check(size)?;
+        let varies = self.varies();
+        let shape = [
+            if varies.by_batch { size.batch } else { 1 },
+            if varies.by_head { size.n_heads } else { 1 },
+            size.n_q,
+            size.n_k,
+        ];
+        let cells = cells_that_fit(&shape)?;
+        let mut allowed = Vec::with_capacity(cells);
+        let mut bias = Vec::with_capacity(if varies.has_bias { cells } else { 0 });
+        for batch in 0..shape[0] {
+            for head in 0..shape[1] {
+                for query in 0..size.n_q {
+                    for key in 0..size.n_k {
+                        let verdict = self.verdict(Place { batch, head, query, key }, size);
+                        allowed.push(u8::from(verdict.allowed));
+                        if varies.has_bias {
+                            bias.push(verdict.bias);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(ResolvedMask { shape, allowed, bias: varies.has_bias.then_some(bias) })
+    }
+
+    fn verdict(&self, place: Place, size: MaskSize) -> Verdict {
+        let Place { batch, head, query: i, key: j } = place;
+        let allowed = match self {
+            Self::Causal => j <= i,
+            Self::Padding { lengths } => j < lengths[batch % lengths.len()],
+            Self::SlidingWindow { left, right } => i <= j.saturating_add(*left) && j <= i.saturating_add(*right),
+            Self::Prefix { keys } => j <= i || j < *keys,
+            Self::Documents { ids } => ids[i] == ids[j],
+            Self::Global { indices } => indices.contains(&i) || indices.contains(&j),
+            Self::Dilated { width, stride } => {
+                let distance = i.abs_diff(j);
+                distance.is_multiple_of(*stride) && distance / stride < *width
+            }
+            Self::PerHead { masks } => return masks[head].verdict(place, size),
+            Self::Keep { shape, data, axes } => data[cell(shape, *axes, place)] != 0,
+            Self::Masked { shape, data, axes } => data[cell(shape, *axes, place)] == 0,
+            Self::Additive { shape, data, axes } => {
+                let bytes = data[4 * cell(shape, *axes, place)..].first_chunk().copied().unwrap_or_default();
+                return Verdict { allowed: true, bias: f32::from_le_bytes(bytes) };
+            }
+            Self::Alibi { heads } => {
+                return Verdict { allowed: true, bias: -alibi_slope(head, *heads) * i.abs_diff(j) as f32 };
+            }
+            Self::And { left, right } | Self::Or { left, right } => {
+                let (left, right) = (left.verdict(place, size), right.verdict(place, size));
+                let both = matches!(self, Self::And { .. });
+                return Verdict {
+                    allowed: if both { left.allowed && right.allowed } else { left.allowed || right.allowed },
+                    bias: left.bias + right.bias,
+                };
+            }
+            Self::Not { mask } => !mask.verdict(place, size).allowed,
+        };
+        Verdict { allowed, bias: 0.0 }
+    }
+
+    fn check(&self, size: MaskSize) -> Result<()> {
+        let unfit = |shape: Vec<usize>, expected: &str| {
+            Err(AttnError::MaskShape { mask: shape, scores: size.shape().to_vec(), expected: expected.into() })
+        };
+        match self {
+            Self::Causal | Self::SlidingWindow { .. } | Self::Prefix { .. } => Ok(()),
+            Self::Padding { lengths } => {
+                if lengths.len() != 1 && lengths.len() != size.batch {
+                    return unfit(vec![lengths.len()], "one length for all, or one per batch entry");
+                }
+                match lengths.iter().find(|&&length| length > size.n_k) {
+                    Some(length) => unfit(vec![*length], "lengths of at most n_k"),
+                    None => Ok(()),
+                }
+            }
+            Self::Documents { ids } if ids.len() != size.n_q || ids.len() != size.n_k => {
+                unfit(vec![ids.len()], "one document id for each position, with n_q = n_k")
+            }
+            Self::Documents { .. } => Ok(()),
+            Self::Global { indices } => match indices.iter().find(|&&index| index >= size.n_q.max(size.n_k)) {
+                Some(index) => unfit(vec![*index], "indices of positions that are there"),
+                None => Ok(()),
+            },
+            Self::Dilated { width, stride } => {
+                if *width == 0 || *stride == 0 {
+                    return Err(AttnError::option(
+                        "dilated",
+                        format!("width {width}, stride {stride}"),
+                        "a width and a stride of at least 1",
+                    ));
+                }
+                Ok(())
+            }
+            Self::PerHead { masks } if masks.len() != size.n_heads => {
+                unfit(vec![masks.len()], "one mask for each head")
+            }
+            Self::PerHead { masks } => masks.iter().try_for_each(|mask| mask.check(size)),
+            Self::Keep { shape, data, axes } | Self::Masked { shape, data, axes } => {
+                check_matrix(shape, data.len(), *axes, size)
+            }
+            Self::Additive { shape, data, axes } => check_matrix(shape, data.len() / 4, *axes, size),
+            Self::Alibi { heads } if *heads != size.n_heads => unfit(vec![*heads], "as many heads as the scores have"),
+            Self::Alibi { .. } => Ok(()),
+            Self::And { left, right } | Self::Or { left, right } => {
+                left.check(size)?;
+                right.check(size)
+            }
+            Self::Not { mask } if mask.varies().has_bias => {
+                Err(AttnError::option("not", "a mask that adds to the scores", "a mask that only allows and hides"))
+            }
+            Self::Not { mask } => mask.check(size),
+        }
+    }
+
+    fn varies(&self) -> Varies {
+        let none = Varies { by_batch: false, by_head: false, has_bias: false };
+        match self {
+            Self::Padding { lengths } => Varies { by_batch: lengths.len() > 1, ..none },
+            Self::PerHead { masks } => {
+                masks.iter().fold(Varies { by_head: true, ..none }, |varies, mask| varies.or(mask.varies()))
+            }
+            Self::Keep { shape, axes, .. } | Self::Masked { shape, axes, .. } => of_matrix(shape, *axes, false),
+            Self::Additive { shape, axes, .. } => of_matrix(shape, *axes, true),
+            Self::Alibi { .. } => Varies { by_head: true, has_bias: true, ..none },
+            Self::And { left, right } | Self::Or { left, right } => left.varies().or(right.varies()),
+            Self::Not { mask } => mask.varies(),
+            _ => none,
+        }
+    }
+}
+
+/// The largest mask: 1 Gi cells.
+const MAX_CELLS: u64 = 1 << 30;
+
+fn cells_that_fit(shape: &[usize]) -> Result<usize> {
+    let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
+    if cells > MAX_CELLS {
+        return Err(AttnError::TooLarge { needed: cells, max_bytes: MAX_CELLS });
+    }
+    Ok(cells as usize)
+}
+
+#[derive(Clone, Copy)]
+struct Varies {
+    by_batch: bool,
+    by_head: bool,
+    has_bias: bool,
+}
+
+impl Varies {
+    fn or(self, other: Self) -> Self {
+        Self {
+            by_batch: self.by_batch || other.by_batch,
+            by_head: self.by_head || other.by_head,
+            has_bias: self.has_bias || other.has_bias,
+        }
+    }
+}
+
+fn of_matrix(shape: &[usize], axes: Option<MaskAxes>, has_bias: bool) -> Varies {
+    let [batch, heads, ..] = four_axes(shape, axes);
+    Varies { by_batch: batch > 1, by_head: heads > 1, has_bias }
+}
+
+/// The matrix's shape as `[batch, heads, n_q, n_k]`. Two axes are always queries and keys.
+fn four_axes(shape: &[usize], axes: Option<MaskAxes>) -> [usize; 4] {
+    match *shape {
+        [queries, keys] => [1, 1, queries, keys],
+        [batch, queries, keys] if axes.is_some() => [batch, 1, queries, keys],
+        [heads, queries, keys] => [1, heads, queries, keys],
+        [batch, heads, queries, keys] => [batch, heads, queries, keys],
+        _ => [0; 4],
+    }
+}
+
+/// Where a matrix holds a cell; an axis of 1 serves every entry.
+fn cell(shape: &[usize], axes: Option<MaskAxes>, place: Place) -> usize {
+    let shape = four_axes(shape, axes);
+    let index = [place.batch, place.head, place.query, place.key];
+    shape.iter().zip(index).fold(0, |at, (&axis, index)| at * axis + if axis == 1 { 0 } else { index })
+}
+
+fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: MaskSize) -> Result<()> {
+    let four = four_axes(shape, axes);
+    let fits = four.iter().zip(size.shape()).all(|(&axis, scores)| axis == scores || axis == 1);
+    if !fits || four.iter().product::<usize>() != cells {
+        return Err(AttnError::MaskShape {
+            mask: shape.to_vec(),
+            scores: size.shape().to_vec(),
+            expected: "[n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
+                       \"batch\""
+                .into(),
+        });
+    }
+    Ok(())
+}
+
+/// Slopes 2^(-8 (h + 1) / n) for a power of two n; in between, those of the next lower power and every other of the next higher.
+fn alibi_slope(head: usize, heads: usize) -> f32 {
+    let slope = |head: usize, heads: usize| (2f64).powf(-8.0 * (head + 1) as f64 / heads as f64) as f32;
+    let lower = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
+    if head < lower { slope(head, lower) } else { slope(2 * (head - lower), 2 * lower) }
+}
+
+// ---------------------------------------------------------------- PyTorch code
+
+impl Mask {
+    /// PyTorch code that makes `attn_mask` for scores of `n_q` by `n_k`, in the convention asked for.
+    ///
+    /// # Errors
+    /// `invalid_option` for `not` of a mask that adds to the scores.
+    pub fn to_torch(&self, convention: TorchConvention) -> Result<String> {
+        let Code { keep, bias } = self.code()?;
+        let additive = |keep: Option<String>, bias: Option<String>| match (keep, bias) {
+            (None, None) => "torch.zeros(n_q, n_k)".into(),
+            (None, Some(bias)) => bias,
+            (Some(keep), bias) => {
+                let bias = bias.unwrap_or_else(|| "0.0".into());
+                format!("torch.where({keep}, {bias}, float(\"-inf\"))")
+            }
+        };
+        let (line, note) = if bias.is_some() || convention == TorchConvention::Additive {
+            (additive(keep, bias), "added to the scores")
+        } else {
+            let keep = keep.unwrap_or_else(|| "torch.ones(n_q, n_k, dtype=torch.bool)".into());
+            match convention {
+                TorchConvention::Mha => (format!("~({keep})"), "True = hidden"),
+                _ => (keep, "True = may attend"),
+            }
+        };
+        Ok(format!(
+            "i = torch.arange(n_q)[:, None]  # queries\nj = torch.arange(n_k)[None, :]  # keys\nattn_mask = {line}  # {note}"
+        ))
+    }
+
+    fn code(&self) -> Result<Code> {
+        let keep = |keep: String| Ok(Code { keep: Some(keep), bias: None });
+        match self {
+            Self::Causal => keep("j <= i".into()),
+            Self::Padding { lengths } => match lengths[..] {
+                [length] => keep(format!("(j < {length}).expand(n_q, n_k)")),
+                _ => keep(format!("(j < torch.tensor({lengths:?})[:, None, None, None]).expand(-1, 1, n_q, n_k)")),
+            },
+            Self::SlidingWindow { left, right } => keep(format!("(i - j <= {left}) & (j - i <= {right})")),
+            Self::Prefix { keys } => keep(format!("(j <= i) | (j < {keys})")),
+            Self::Documents { ids } => keep(format!("torch.tensor({ids:?})[i] == torch.tensor({ids:?})[j]")),
+            Self::Global { indices } => {
+                keep(format!("torch.isin(i, torch.tensor({indices:?})) | torch.isin(j, torch.tensor({indices:?}))"))
+            }
+            Self::Dilated { width, stride } => {
+                keep(format!("((i - j) % {stride} == 0) & ((i - j).abs() < {})", width.saturating_mul(*stride)))
+            }
+            Self::PerHead { masks } => {
+                let codes = masks.iter().map(Self::code).collect::<Result<Vec<_>>>()?;
+                let stack = |parts: Vec<String>| format!("torch.stack([{}])", parts.join(", "));
+                let has_keep = codes.iter().any(|code| code.keep.is_some());
+                let has_bias = codes.iter().any(|code| code.bias.is_some());
+                let all = |code: &Code| match &code.keep {
+                    Some(keep) => format!("({keep}).expand(n_q, n_k)"),
+                    None => "torch.ones(n_q, n_k, dtype=torch.bool)".into(),
+                };
+                let none = |code: &Code| code.bias.clone().unwrap_or_else(|| "torch.zeros(n_q, n_k)".into());
+                Ok(Code {
+                    keep: has_keep.then(|| stack(codes.iter().map(all).collect())),
+                    bias: has_bias.then(|| stack(codes.iter().map(none).collect())),
+                })
+            }
+            Self::Keep { shape, data, axes } => keep(torch_bool(shape, data, *axes)),
+            Self::Masked { shape, data, axes } => keep(format!("~{}", torch_bool(shape, data, *axes))),
+            Self::Additive { shape, data, axes } => {
+                let numbers = data.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
+                let bias =
+                    format!("torch.tensor({}){}", nested(shape, numbers.map(torch_number)), unsqueeze(shape, *axes));
+                Ok(Code { keep: None, bias: Some(bias) })
+            }
+            Self::Alibi { heads } => {
+                let slopes: Vec<f32> = (0..*heads).map(|head| alibi_slope(head, *heads)).collect();
+                let bias = format!("-torch.tensor({slopes:?})[:, None, None] * (i - j).abs()");
+                Ok(Code { keep: None, bias: Some(bias) })
+            }
+            Self::And { left, right } | Self::Or { left, right } => {
+                let (left, right) = (left.code()?, right.code()?);
+                let both = matches!(self, Self::And { .. });
+                let keep = match (left.keep, right.keep) {
+                    (Some(left), Some(right)) => Some(format!("({left}) {} ({right})", if both { "&" } else { "|" })),
+                    (left, right) if both => left.or(right),
+                    _ => None,
+                };
+                let bias = match (left.bias, right.bias) {
+                    (Some(left), Some(right)) => Some(format!("({left}) + ({right})")),
+                    (left, right) => left.or(right),
+                };
+                Ok(Code { keep, bias })
+            }
+            Self::Not { mask } => match mask.code()? {
+                Code { keep: Some(of), bias: None } => keep(format!("~({of})")),
+                _ => {
+                    Err(AttnError::option("not", "a mask that adds to the scores", "a mask that only allows and hides"))
+                }
+            },
+        }
+    }
+}
+
+/// Expressions in `i` and `j`; absent where a mask hides nothing or adds nothing.
+struct Code {
+    keep: Option<String>,
+    bias: Option<String>,
+}
+
+fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> String {
+    let cells = data.iter().map(|&cell| String::from(if cell != 0 { "1" } else { "0" }));
+    format!("torch.tensor({}, dtype=torch.bool){}", nested(shape, cells), unsqueeze(shape, axes))
+}
+
+fn unsqueeze(shape: &[usize], axes: Option<MaskAxes>) -> &'static str {
+    if axes.is_some() && shape.len() == 3 { "[:, None]" } else { "" }
+}
+
+fn torch_number(number: f32) -> String {
+    if number.is_nan() {
+        "float(\"nan\")".into()
+    } else if number.is_infinite() {
+        format!("float(\"{}inf\")", if number < 0.0 { "-" } else { "" })
+    } else {
+        format!("{number:?}")
+    }
+}
+
+/// The numbers in as many nested brackets as there are axes.
+fn nested(shape: &[usize], mut cells: impl Iterator<Item = String>) -> String {
+    fn level(shape: &[usize], cells: &mut dyn Iterator<Item = String>) -> String {
+        match shape {
+            [] => cells.next().unwrap_or_default(),
+            [axis, rest @ ..] => {
+                let parts: Vec<String> = (0..*axis).map(|_| level(rest, cells)).collect();
+                format!("[{}]", parts.join(", "))
+            }
+        }
+    }
+    level(shape, &mut cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SIZE: MaskSize = MaskSize { n_q: 5, n_k: 7, n_heads: 3, batch: 2 };
+
+    fn allowed(mask: &Mask) -> Vec<u8> {
+        // Through a mask that names every head and batch entry, so that all come out at one size.
+        let all = Mask::Keep { shape: vec![2, 3, 5, 7], data: vec![1; 210], axes: None };
+        let sized = Mask::And { left: Box::new(mask.clone()), right: Box::new(all) };
+        sized.materialize(SIZE).unwrap().allowed
+    }
+
+    fn any_mask() -> impl Strategy<Value = Mask> {
+        let leaf = prop_oneof![
+            Just(Mask::Causal),
+            prop::collection::vec(0usize..8, 2).prop_map(|lengths| Mask::Padding { lengths }),
+            (0usize..8, 0usize..8).prop_map(|(left, right)| Mask::SlidingWindow { left, right }),
+            (0usize..8).prop_map(|keys| Mask::Prefix { keys }),
+            prop::collection::vec(0usize..7, 0..3).prop_map(|indices| Mask::Global { indices }),
+            (1usize..4, 1usize..4).prop_map(|(width, stride)| Mask::Dilated { width, stride }),
+            prop::collection::vec(0u8..2, 35).prop_map(|data| Mask::Keep { shape: vec![5, 7], data, axes: None }),
+            prop::collection::vec(0u8..2, 105).prop_map(|data| Mask::Masked { shape: vec![3, 5, 7], data, axes: None }),
+            prop::collection::vec(0u8..2, 70).prop_map(|data| Mask::Keep {
+                shape: vec![2, 5, 7],
+                data,
+                axes: Some(MaskAxes::Batch)
+            }),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| Mask::And { left: Box::new(a), right: Box::new(b) }),
+                (inner.clone(), inner.clone()).prop_map(|(a, b)| Mask::Or { left: Box::new(a), right: Box::new(b) }),
+                inner.clone().prop_map(|mask| Mask::Not { mask: Box::new(mask) }),
+                prop::collection::vec(inner, 3).prop_map(|masks| Mask::PerHead { masks }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn de_morgan(a in any_mask(), b in any_mask()) {
+            let not = |mask: Mask| Mask::Not { mask: Box::new(mask) };
+            let left = not(Mask::And { left: Box::new(a.clone()), right: Box::new(b.clone()) });
+            let right = Mask::Or { left: Box::new(not(a)), right: Box::new(not(b)) };
+            prop_assert_eq!(allowed(&left), allowed(&right));
+        }
+
+        #[test]
+        fn idempotent_and_involutive(a in any_mask()) {
+            let twice = Mask::And { left: Box::new(a.clone()), right: Box::new(a.clone()) };
+            let back = Mask::Not { mask: Box::new(Mask::Not { mask: Box::new(a.clone()) }) };
+            prop_assert_eq!(allowed(&twice), allowed(&a));
+            prop_assert_eq!(allowed(&back), allowed(&a));
+        }
+    }
+
+    #[test]
+    fn causal_is_the_lower_triangle() {
+        let size = MaskSize { n_q: 3, n_k: 3, n_heads: 1, batch: 1 };
+        let resolved = Mask::Causal.materialize(size).unwrap();
+        assert_eq!(resolved.allowed, [1, 0, 0, 1, 1, 0, 1, 1, 1]);
+        assert_eq!(resolved.shape, [1, 1, 3, 3]);
+    }
+
+    #[test]
+    fn two_axes_are_queries_and_keys_even_where_queries_are_as_many_as_heads() {
+        let size = MaskSize { n_q: 3, n_k: 3, n_heads: 3, batch: 3 };
+        let mask = Mask::Keep { shape: vec![3, 3], data: vec![1, 0, 0, 1, 1, 0, 1, 1, 1], axes: None };
+        assert_eq!(mask.materialize(size).unwrap().shape, [1, 1, 3, 3]);
+    }
+
+    #[test]
+    fn a_mask_that_fits_no_scores_names_both_shapes() {
+        let mask = Mask::Keep { shape: vec![4, 4], data: vec![1; 16], axes: None };
+        let error = mask.materialize(SIZE).unwrap_err();
+        assert!(matches!(error, AttnError::MaskShape { ref mask, ref scores, .. }
+            if mask == &[4, 4] && scores == &[2, 3, 5, 7]));
+        for mask in [
+            Mask::Padding { lengths: vec![1, 2, 3] },
+            Mask::Padding { lengths: vec![8] },
+            Mask::Documents { ids: vec![0; 5] },
+            Mask::Global { indices: vec![7] },
+            Mask::PerHead { masks: vec![Mask::Causal] },
+            Mask::Alibi { heads: 4 },
+            Mask::Masked { shape: vec![5, 7], data: vec![1; 3], axes: None },
+        ] {
+            assert_eq!(mask.materialize(SIZE).unwrap_err().code().as_str(), "mask_shape");
+        }
+    }
+
+    #[test]
+    fn alibi_slopes_are_the_papers() {
+        let slopes: Vec<f32> = (0..8).map(|head| alibi_slope(head, 8)).collect();
+        assert_eq!(slopes, [0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_625, 0.007_812_5, 0.003_906_25]);
+        assert_eq!(alibi_slope(2, 3), 0.0625_f32.powf(0.5));
+    }
+
+    #[test]
+    fn torch_code_says_which_convention() {
+        let code = |convention| Mask::Causal.to_torch(convention).unwrap();
+        assert!(code(TorchConvention::Sdpa).ends_with("attn_mask = j <= i  # True = may attend"));
+        assert!(code(TorchConvention::Mha).ends_with("attn_mask = ~(j <= i)  # True = hidden"));
+        assert!(
+            code(TorchConvention::Additive)
+                .ends_with("attn_mask = torch.where(j <= i, 0.0, float(\"-inf\"))  # added to the scores")
+        );
+    }
+}

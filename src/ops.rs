@@ -1,0 +1,107 @@
+//! The parts of attention by themselves, on tensors of any shape.
+
+use crate::config::Activation;
+use crate::error::{AttnError, Result};
+use crate::kernels::activation::activate;
+use crate::kernels::layer_norm::layer_norm_row;
+use crate::kernels::matmul::{Matrix, matmul};
+use crate::kernels::softmax::softmax_row;
+use crate::tensor::Tensor;
+
+/// x · weightᵀ + bias: `x` is `[..., in]`, `weight` `[out, in]`, `bias` `[out]`, the result `[..., out]`
+/// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html>).
+///
+/// # Errors
+/// `shape_mismatch` where the sizes do not meet.
+pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    let [d_out, d_in] = weight.shape[..] else {
+        return Err(AttnError::shape("weight", &weight.shape, "[out_features, in_features]"));
+    };
+    if x.width() != d_in {
+        return Err(AttnError::shape("x", &x.shape, format!("{d_in} numbers a row, as the weight {:?}", weight.shape)));
+    }
+    if let Some(bias) = bias
+        && bias.shape != [d_out]
+    {
+        return Err(AttnError::shape("bias", &bias.shape, format!("[{d_out}]")));
+    }
+    let rows = x.data.len() / d_in;
+    let mut shape = x.shape.clone();
+    shape[x.shape.len() - 1] = d_out;
+    let mut data = vec![0.0; rows * d_out];
+    let weight = Matrix::new(&weight.data, d_out, d_in, d_in).transposed();
+    matmul(Matrix::new(&x.data, rows, d_in, d_in), weight, bias.map(|bias| &bias.data[..]), &mut data, d_out);
+    Ok(Tensor { shape, data })
+}
+
+/// Softmax along one axis; a negative axis counts from the end
+/// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html>).
+///
+/// # Errors
+/// `invalid_option` for an axis that is not there.
+pub fn softmax(x: &Tensor, axis: isize) -> Result<Tensor> {
+    along(x, axis, softmax_row)
+}
+
+/// The logarithm of the softmax along one axis.
+///
+/// # Errors
+/// `invalid_option` for an axis that is not there.
+pub fn log_softmax(x: &Tensor, axis: isize) -> Result<Tensor> {
+    along(x, axis, |row| {
+        let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f64 = row.iter().map(|&x| f64::from(x - max).exp()).sum();
+        row.iter_mut().for_each(|x| *x = (f64::from(*x - max) - sum.ln()) as f32);
+    })
+}
+
+/// LayerNorm from `axis` to the end, by default the last
+/// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html>).
+///
+/// # Errors
+/// `invalid_option` for an axis that is not there, `shape_mismatch` where weight or bias have not the shape normalised over.
+pub fn layer_norm(x: &Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f32, axis: isize) -> Result<Tensor> {
+    let normalised = &x.shape[find_axis(x, axis)?..];
+    let size: usize = normalised.iter().product();
+    let parameter = |name: &str, given: Option<&Tensor>, default: f32| match given {
+        None => Ok(vec![default; size]),
+        Some(tensor) if tensor.shape == normalised => Ok(tensor.data.clone()),
+        Some(tensor) => Err(AttnError::shape(name, &tensor.shape, format!("{normalised:?}"))),
+    };
+    let (weight, bias) = (parameter("weight", weight, 1.0)?, parameter("bias", bias, 0.0)?);
+    let mut out = x.clone();
+    for row in out.data.chunks_exact_mut(size) {
+        layer_norm_row(row, &weight, &bias, eps);
+    }
+    Ok(out)
+}
+
+/// Each number through an activation.
+pub fn activation(x: &Tensor, activation: Activation) -> Tensor {
+    Tensor { shape: x.shape.clone(), data: x.data.iter().map(|&x| activate(activation, x)).collect() }
+}
+
+fn find_axis(x: &Tensor, axis: isize) -> Result<usize> {
+    let rank = x.shape.len() as isize;
+    if (-rank..rank).contains(&axis) {
+        Ok(axis.rem_euclid(rank) as usize)
+    } else {
+        Err(AttnError::option("axis", axis, &format!("an axis of {:?}, from {} to {}", x.shape, -rank, rank - 1)))
+    }
+}
+
+fn along(x: &Tensor, axis: isize, row_kernel: impl Fn(&mut [f32])) -> Result<Tensor> {
+    let axis = find_axis(x, axis)?;
+    let length = x.shape[axis];
+    let stride: usize = x.shape[axis + 1..].iter().product();
+    let mut out = x.clone();
+    let mut row = vec![0.0; length];
+    for block in out.data.chunks_exact_mut(length * stride) {
+        for start in 0..stride {
+            row.iter_mut().zip(block[start..].iter().step_by(stride)).for_each(|(to, from)| *to = *from);
+            row_kernel(&mut row);
+            block[start..].iter_mut().step_by(stride).zip(&row).for_each(|(to, from)| *to = *from);
+        }
+    }
+    Ok(out)
+}

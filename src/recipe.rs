@@ -1,0 +1,344 @@
+//! A pass as a list of steps. Each step declares what it is made from; here that declaration is carried out with the kernels,
+//! in `explain.rs` it is opened for one cell. The arithmetic of a stage is therefore said once.
+
+use std::sync::Arc;
+
+use crate::config::Activation;
+use crate::error::{AttnError, Result};
+use crate::kernels::activation::activate;
+use crate::kernels::layer_norm::layer_norm_row;
+use crate::kernels::matmul::{Matrix, matmul};
+use crate::kernels::softmax::softmax_row;
+use crate::mask::ResolvedMask;
+use crate::tensor::Tensor;
+use crate::trace::Stage;
+
+/// The place of a step in its recipe.
+pub(crate) type StepId = usize;
+
+/// A weight `[out_features, in_features]` and a bias `[out_features]`, under the name they have in a state dict.
+#[derive(Debug, Clone)]
+pub(crate) struct Linear {
+    pub name: &'static str,
+    pub weight: Arc<Tensor>,
+    pub bias: Option<Arc<Tensor>>,
+}
+
+/// The parameters of a LayerNorm, each `[d_model]`.
+#[derive(Debug, Clone)]
+pub(crate) struct LayerNorm {
+    pub weight: Arc<Tensor>,
+    pub bias: Arc<Tensor>,
+    pub eps: f32,
+}
+
+/// What a step is made from. Shapes: b batch, h heads, i query, j key, c column.
+#[derive(Debug, Clone)]
+pub(crate) enum Made {
+    /// Given by the caller; the numbers wait here until the arena is there.
+    Given(Vec<f32>),
+    /// `[b, i, :] = from[b, i, :] · weightᵀ + bias`, or the same cut into heads.
+    Linear { from: StepId, linear: Linear },
+    /// `[b, h, i, j] = query[b, h, i, :] · key[b, h, j, :]`; groups of query heads share a key head.
+    Dot { query: StepId, key: StepId },
+    /// from · factor
+    Scaled { from: StepId, factor: f32 },
+    /// cap · tanh(from / cap)
+    Softcap { from: StepId, cap: f32 },
+    /// from + bias where allowed, else the fill
+    Masked { from: StepId, mask: Option<Arc<ResolvedMask>>, fill: f32 },
+    /// softmax over j
+    Softmax { from: StepId, zero_empty_rows: bool },
+    /// `[b, h, i, c] = Σ_j weights[b, h, i, j] · value[b, h, j, c]`, times the head's factor
+    Context { weights: StepId, value: StepId, head_mask: Option<Vec<f32>> },
+    /// The same numbers under another name or shape: the heads side by side, the next layer's input.
+    Same { from: StepId },
+    /// left + right
+    Sum { left: StepId, right: StepId },
+    /// LayerNorm over c
+    LayerNorm { from: StepId, norm: LayerNorm },
+    /// the non-linearity
+    Activated { from: StepId, activation: Activation },
+}
+
+/// A stage, where its numbers lie, and what they are made from.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub layer: usize,
+    pub stage: Stage,
+    /// `[batch, n, width]`, or `[batch, heads, n, width]`
+    pub shape: Vec<usize>,
+    pub made: Made,
+    offset: usize,
+    strides: Vec<usize>,
+}
+
+impl Step {
+    /// Where a cell's number lies in the arena.
+    pub fn at(&self, index: &[usize]) -> usize {
+        self.offset + index.iter().zip(&self.strides).map(|(index, stride)| index * stride).sum::<usize>()
+    }
+
+    /// The numbers, row-major.
+    pub fn read(&self, numbers: &[f32]) -> Vec<f32> {
+        let size = self.shape.iter().product();
+        if let [_, heads, n, width] = self.shape[..]
+            && self.strides[2] != width
+        {
+            let mut out = Vec::with_capacity(size);
+            for row in 0..size / width {
+                let (batch, head, i) = (row / n / heads, row / n % heads, row % n);
+                out.extend_from_slice(&numbers[self.at(&[batch, head, i, 0])..][..width]);
+            }
+            return out;
+        }
+        numbers[self.offset..][..size].to_vec()
+    }
+
+    fn size(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    fn width(&self) -> usize {
+        self.shape[self.shape.len() - 1]
+    }
+
+    /// One head's rows as a matrix `[n, width]`.
+    fn head<'a>(&self, numbers: &'a [f32], batch: usize, head: usize) -> Matrix<'a> {
+        Matrix::new(&numbers[self.at(&[batch, head, 0, 0])..], self.shape[2], self.shape[3], self.strides[2])
+    }
+}
+
+/// The steps of a pass, and how many numbers they need.
+#[derive(Debug, Clone)]
+pub(crate) struct Recipe {
+    steps: Vec<Step>,
+    size: u64,
+    keep: bool,
+}
+
+impl Recipe {
+    /// With `keep` every stage has a place of its own; without, elementwise steps work in place.
+    pub fn new(keep: bool) -> Self {
+        Self { steps: Vec::new(), size: 0, keep }
+    }
+
+    pub fn keeps(&self) -> bool {
+        self.keep
+    }
+
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub fn steps_mut(&mut self) -> &mut [Step] {
+        &mut self.steps
+    }
+
+    pub fn last(&self) -> &Step {
+        &self.steps[self.steps.len() - 1]
+    }
+
+    pub fn shape(&self, step: StepId) -> &[usize] {
+        &self.steps[step].shape
+    }
+
+    pub fn find(&self, stage: Stage, layer: usize) -> Option<&Step> {
+        self.steps.iter().find(|step| step.stage == stage && step.layer == layer)
+    }
+
+    /// Adds a step whose numbers lie row-major.
+    pub fn push(&mut self, layer: usize, stage: Stage, shape: Vec<usize>, made: Made) -> StepId {
+        let strides = row_major(&shape);
+        self.place(layer, stage, shape, strides, made)
+    }
+
+    /// Adds a step of shape `[batch, heads, n, width]` whose numbers lie as `[batch, n, heads, width]`: what a projection
+    /// gives, cut into heads without moving anything.
+    pub fn push_heads(&mut self, layer: usize, stage: Stage, shape: [usize; 4], made: Made) -> StepId {
+        let [_, heads, n, width] = shape;
+        let strides = vec![n * heads * width, width, heads * width, 1];
+        self.place(layer, stage, shape.to_vec(), strides, made)
+    }
+
+    fn place(&mut self, layer: usize, stage: Stage, shape: Vec<usize>, strides: Vec<usize>, made: Made) -> StepId {
+        let in_place = match &made {
+            Made::Same { from } => Some(*from),
+            Made::Scaled { from, .. }
+            | Made::Softcap { from, .. }
+            | Made::Masked { from, .. }
+            | Made::Softmax { from, .. }
+            | Made::Activated { from, .. }
+                if !self.keep =>
+            {
+                Some(*from)
+            }
+            _ => None,
+        };
+        let offset = match in_place {
+            Some(from) => self.steps[from].offset,
+            None => {
+                let offset = self.size as usize;
+                let size = shape.iter().fold(1u64, |size, &axis| size.saturating_mul(axis as u64));
+                self.size = self.size.saturating_add(size);
+                offset
+            }
+        };
+        self.steps.push(Step { layer, stage, shape, made, offset, strides });
+        self.steps.len() - 1
+    }
+
+    /// # Errors
+    /// `too_large` where the numbers need more than `max_bytes`.
+    pub fn check_size(&self, max_bytes: usize) -> Result<()> {
+        let needed = self.size.saturating_mul(4);
+        if needed > max_bytes as u64 || usize::try_from(needed).is_err() {
+            return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+        }
+        Ok(())
+    }
+
+    /// The arena, the given numbers laid into it.
+    pub fn allocate(&mut self, max_bytes: usize) -> Result<Vec<f32>> {
+        self.check_size(max_bytes)?;
+        let mut numbers = Vec::new();
+        numbers
+            .try_reserve_exact(self.size as usize)
+            .map_err(|_| AttnError::TooLarge { needed: 4 * self.size, max_bytes: max_bytes as u64 })?;
+        numbers.resize(self.size as usize, 0.0);
+        for step in &mut self.steps {
+            if let Made::Given(given) = &mut step.made {
+                numbers[step.offset..][..given.len()].copy_from_slice(&std::mem::take(given));
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Carries out the steps from `first` on.
+    pub fn run_from(&self, first: StepId, numbers: &mut [f32]) {
+        for step in &self.steps[first..] {
+            self.run(step, numbers);
+        }
+    }
+
+    fn run(&self, step: &Step, numbers: &mut [f32]) {
+        let width = step.width();
+        match &step.made {
+            Made::Given(_) | Made::Same { .. } => {}
+            Made::Linear { from, linear } => {
+                let (before, out) = numbers.split_at_mut(step.offset);
+                let from = &self.steps[*from];
+                let rows = from.size() / from.width();
+                let x = Matrix::new(&before[from.offset..], rows, from.width(), from.width());
+                let [out_features, in_features] = linear.weight.shape[..] else { unreachable!("a weight is a matrix") };
+                let weight = Matrix::new(&linear.weight.data, out_features, in_features, in_features);
+                let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
+                matmul(x, weight.transposed(), bias, out, out_features);
+            }
+            Made::Dot { query, key } => {
+                let (before, out) = numbers.split_at_mut(step.offset);
+                let (query, key) = (&self.steps[*query], &self.steps[*key]);
+                for (batch, head) in heads_of(step) {
+                    let keys = key.head(before, batch, shared_head(step, key, head));
+                    let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
+                    matmul(query.head(before, batch, head), keys.transposed(), None, out, width);
+                }
+            }
+            Made::Context { weights, value, head_mask } => {
+                let (before, out) = numbers.split_at_mut(step.offset);
+                let (weights, value) = (&self.steps[*weights], &self.steps[*value]);
+                let row_stride = step.strides[2];
+                for (batch, head) in heads_of(step) {
+                    let values = value.head(before, batch, shared_head(step, value, head));
+                    let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
+                    matmul(weights.head(before, batch, head), values, None, out, row_stride);
+                    if let Some(factors) = head_mask {
+                        for i in 0..step.shape[2] {
+                            out[i * row_stride..][..width].iter_mut().for_each(|x| *x *= factors[head]);
+                        }
+                    }
+                }
+            }
+            Made::Scaled { from, factor } => {
+                self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x *= factor);
+            }
+            Made::Softcap { from, cap } => {
+                self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
+            }
+            Made::Masked { from, mask, fill } => {
+                let scores = self.elementwise(step, *from, numbers);
+                if let Some(mask) = mask {
+                    apply_mask(step, mask, *fill, scores);
+                }
+            }
+            Made::Softmax { from, zero_empty_rows } => {
+                for row in self.elementwise(step, *from, numbers).chunks_exact_mut(width) {
+                    if *zero_empty_rows && row.iter().all(|&x| x == f32::NEG_INFINITY) {
+                        row.fill(0.0);
+                    } else {
+                        softmax_row(row);
+                    }
+                }
+            }
+            Made::Activated { from, activation } => {
+                self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x = activate(*activation, *x));
+            }
+            Made::LayerNorm { from, norm } => {
+                for row in self.elementwise(step, *from, numbers).chunks_exact_mut(width) {
+                    layer_norm_row(row, &norm.weight.data, &norm.bias.data, norm.eps);
+                }
+            }
+            Made::Sum { left, right } => {
+                let right = self.steps[*right].offset;
+                let size = step.size();
+                self.elementwise(step, *left, numbers);
+                let (before, out) = numbers.split_at_mut(step.offset);
+                for (sum, x) in out[..size].iter_mut().zip(&before[right..]) {
+                    *sum += x;
+                }
+            }
+        }
+    }
+
+    /// The step's place, holding the numbers it is made from.
+    fn elementwise<'a>(&self, step: &Step, from: StepId, numbers: &'a mut [f32]) -> &'a mut [f32] {
+        let (from, size) = (self.steps[from].offset, step.size());
+        if from != step.offset {
+            numbers.copy_within(from..from + size, step.offset);
+        }
+        &mut numbers[step.offset..][..size]
+    }
+}
+
+fn row_major(shape: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis];
+    }
+    strides
+}
+
+fn heads_of(step: &Step) -> impl Iterator<Item = (usize, usize)> {
+    let (batch, heads) = (step.shape[0], step.shape[1]);
+    (0..batch).flat_map(move |batch| (0..heads).map(move |head| (batch, head)))
+}
+
+/// The key or value head that a query head uses (Ainslie et al. 2023, grouped-query attention).
+pub(crate) fn shared_head(queries: &Step, keys: &Step, head: usize) -> usize {
+    head / (queries.shape[1] / keys.shape[1])
+}
+
+fn apply_mask(step: &Step, mask: &ResolvedMask, fill: f32, scores: &mut [f32]) {
+    let cells = step.shape[2] * step.shape[3];
+    for ((batch, head), scores) in heads_of(step).zip(scores.chunks_exact_mut(cells)) {
+        let start = mask.matrix(batch, head);
+        if let Some(bias) = &mask.bias {
+            scores.iter_mut().zip(&bias[start..]).for_each(|(score, bias)| *score += bias);
+        }
+        for (score, &allowed) in scores.iter_mut().zip(&mask.allowed[start..]) {
+            if allowed == 0 {
+                *score = fill;
+            }
+        }
+    }
+}
