@@ -220,7 +220,7 @@ impl Mask {
             for head in 0..shape[1] {
                 for query in 0..size.n_q {
                     for key in 0..size.n_k {
-                        let verdict = self.verdict(Place { batch, head, query, key }, size);
+                        let verdict = self.verdict(Place { batch, head, query, key });
                         allowed.push(u8::from(verdict.allowed));
                         if varies.has_bias {
                             bias.push(verdict.bias);
@@ -232,7 +232,7 @@ impl Mask {
         Ok(ResolvedMask { shape, allowed, bias: varies.has_bias.then_some(bias) })
     }
 
-    fn verdict(&self, place: Place, size: MaskSize) -> Verdict {
+    fn verdict(&self, place: Place) -> Verdict {
         let Place { batch, head, query: i, key: j } = place;
         let allowed = match self {
             Self::Causal => j <= i,
@@ -245,7 +245,7 @@ impl Mask {
                 let distance = i.abs_diff(j);
                 distance.is_multiple_of(*stride) && distance / stride < *width
             }
-            Self::PerHead { masks } => return masks[head].verdict(place, size),
+            Self::PerHead { masks } => return masks[head].verdict(place),
             Self::Keep { shape, data, axes } => data[cell(shape, *axes, place)] != 0,
             Self::Masked { shape, data, axes } => data[cell(shape, *axes, place)] == 0,
             Self::Additive { shape, data, axes } => {
@@ -256,14 +256,14 @@ impl Mask {
                 return Verdict { allowed: true, bias: -alibi_slope(head, *heads) * i.abs_diff(j) as f32 };
             }
             Self::And { left, right } | Self::Or { left, right } => {
-                let (left, right) = (left.verdict(place, size), right.verdict(place, size));
+                let (left, right) = (left.verdict(place), right.verdict(place));
                 let both = matches!(self, Self::And { .. });
                 return Verdict {
                     allowed: if both { left.allowed && right.allowed } else { left.allowed || right.allowed },
                     bias: left.bias + right.bias,
                 };
             }
-            Self::Not { mask } => !mask.verdict(place, size).allowed,
+            Self::Not { mask } => !mask.verdict(place).allowed,
         };
         Verdict { allowed, bias: 0.0 }
     }

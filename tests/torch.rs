@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use attnscope::torch::{EmptyRange, Generator, Linear};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 const OPS: [&str; 18] = [
     "mt19937",
@@ -175,25 +176,16 @@ fn draw(case: &Value) -> Option<StateDict> {
     })
 }
 
-/// A large tensor is known by its first and last values, a small one is stored whole.
+/// A large tensor is known by its hash, a small one is stored whole.
 fn check(drawn: &Drawn, expected: &Value, stored: &SafeTensors, place: &str) {
     if let Some(key) = expected["key"].as_str() {
         let tensor = stored.tensor(key).unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_eq!(drawn.dtype, tensor.dtype(), "{place}");
         assert!(drawn.bytes == tensor.data(), "{place}: not the same bits");
-        return;
+    } else {
+        let hash: String = Sha256::digest(&drawn.bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hash, expected["sha256"], "{place}: not the same bits");
     }
-    let size: u64 = expected["shape"].as_array().expect("shape").iter().filter_map(Value::as_u64).product();
-    assert_eq!(drawn.dtype, Dtype::F32, "{place}");
-    assert_eq!(drawn.bytes.len() as u64, 4 * size, "{place}");
-    let part = |name: &str| {
-        let values = expected[name].as_array().unwrap_or_else(|| panic!("{place}: no {name}"));
-        Drawn::from(values.iter().map(|value| value.as_f64().expect("number") as f32).collect::<Vec<_>>()).bytes
-    };
-    let (head, tail) = (part("head"), part("tail"));
-    assert!(!head.is_empty() && !tail.is_empty(), "{place}: nothing to check");
-    assert!(drawn.bytes.starts_with(&head), "{place}: not the same bits at the start");
-    assert!(drawn.bytes.ends_with(&tail), "{place}: not the same bits at the end");
 }
 
 #[test]
