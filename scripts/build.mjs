@@ -4,69 +4,87 @@
 //   wasm      js/wasm/: the engine and its glue
 //   package   dist/: what npm publishes
 //   site      dist-site/: the page
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { compile, fail, run, toolchain } from './cargo.mjs';
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { compile, fail, run, toolchain } from "./cargo.mjs";
 
-process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
-const XTASK = `target/debug/xtask${process.platform === 'win32' ? '.exe' : ''}`;
-const RUST = ['Cargo.toml', 'Cargo.lock', 'src'];
-const STAMPS = 'target/build-stamps.json';
+const XTASK = `target/debug/xtask${process.platform === "win32" ? ".exe" : ""}`;
+const RUST = ["Cargo.toml", "Cargo.lock", "src"];
+const STAMPS = "target/build-stamps.json";
 
 const npx = (command, ...args) => run(process.execPath, [`node_modules/${command}`, ...args]);
 
 function filesUnder(path) {
   if (!statSync(path).isDirectory()) return [path];
-  return readdirSync(path).sort().flatMap((name) => filesUnder(`${path}/${name}`));
+  return readdirSync(path)
+    .sort()
+    .flatMap((name) => filesUnder(`${path}/${name}`));
 }
 
 function fingerprint(inputs, tool) {
-  const hash = createHash('sha256').update(tool);
+  const hash = createHash("sha256").update(tool);
   for (const file of inputs.flatMap(filesUnder)) hash.update(`\0${file}\0`).update(readFileSync(file));
-  return hash.digest('hex');
+  return hash.digest("hex");
 }
 
-const stamps = existsSync(STAMPS) ? JSON.parse(readFileSync(STAMPS, 'utf8')) : {};
+const stamps = existsSync(STAMPS) ? JSON.parse(readFileSync(STAMPS, "utf8")) : {};
 
-function step(name, { inputs, output, tool = '' }, build) {
-  const wanted = fingerprint([...inputs, 'scripts'], tool);
+function step(name, { inputs, output, tool = "" }, build) {
+  const wanted = fingerprint([...inputs, "scripts/build.mjs", "scripts/cargo.mjs"], tool);
   if (stamps[name] === wanted && existsSync(output)) return console.log(`${name}: unchanged`);
   const start = performance.now();
   console.log(`${name}: building`);
   build();
   stamps[name] = wanted;
-  mkdirSync('target', { recursive: true });
+  mkdirSync("target", { recursive: true });
   writeFileSync(STAMPS, JSON.stringify(stamps, null, 2));
   console.log(`${name}: built in ${((performance.now() - start) / 1000).toFixed(1)} s`);
 }
 
-step('xtask', { inputs: [...RUST, 'xtask'], output: XTASK }, () => {
-  run('cargo', ['build', '--quiet', '-p', 'xtask']);
+step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
+  run("cargo", ["build", "--quiet", "-p", "xtask"]);
 });
 
-step('types', { inputs: [...RUST, 'xtask'], output: 'js/generated.ts' }, () => {
-  writeFileSync('js/generated.ts', execFileSync(XTASK, ['types']));
+step("types", { inputs: [...RUST, "xtask"], output: "js/generated.ts" }, () => {
+  writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 
-step('wasm', { inputs: [...RUST, 'bindings'], output: 'js/wasm/attnscope_bg.wasm', tool: toolchain()?.name }, () => {
-  const engine = 'js/wasm/attnscope_bg.wasm';
-  const compiled = compile('attnscope-bindings');
-  rmSync('js/wasm', { recursive: true, force: true });
-  run(XTASK, ['bindgen', compiled, '--target', 'web', '--out-dir', 'js/wasm', '--out-name', 'attnscope']);
-  npx('binaryen/bin/wasm-opt', '-O3', engine, '-o', engine);
-  const text = execFileSync(process.execPath, ['node_modules/binaryen/bin/wasm-dis', engine], { maxBuffer: 2 ** 30 });
-  if (!text.includes('f32x4.mul')) fail(`${engine} holds no SIMD instructions`);
+step("wasm", { inputs: [...RUST, "bindings"], output: "js/wasm/attnscope_bg.wasm", tool: toolchain()?.name }, () => {
+  const engine = "js/wasm/attnscope_bg.wasm";
+  const compiled = compile("attnscope-bindings");
+  rmSync("js/wasm", { recursive: true, force: true });
+  run(XTASK, [
+    "bindgen",
+    compiled,
+    "--target",
+    "web",
+    "--experimental-reset-state-function",
+    "--out-dir",
+    "js/wasm",
+    "--out-name",
+    "attnscope",
+  ]);
+  npx("binaryen/bin/wasm-opt", "-O3", engine, "-o", engine);
+  const text = execFileSync(process.execPath, ["node_modules/binaryen/bin/wasm-dis", engine], {
+    maxBuffer: 2 ** 30,
+  });
+  if (!text.includes("f32x4.mul")) fail(`${engine} holds no SIMD instructions`);
 });
 
-step('package', { inputs: ['js', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'], output: 'dist/index.js' }, () => {
-  rmSync('dist', { recursive: true, force: true });
-  npx('typescript/bin/tsc', '-p', 'tsconfig.build.json');
-  cpSync('js/wasm', 'dist/wasm', { recursive: true });
-});
+step(
+  "package",
+  { inputs: ["js", "tsconfig.json", "tsconfig.build.json", "package-lock.json"], output: "dist/index.js" },
+  () => {
+    rmSync("dist", { recursive: true, force: true });
+    npx("typescript/bin/tsc", "-p", "tsconfig.build.json");
+    cpSync("js/wasm", "dist/wasm", { recursive: true });
+  },
+);
 
-step('site', { inputs: ['dist', 'www', 'package-lock.json'], output: 'dist-site/index.html' }, () => {
-  npx('vite/bin/vite.js', 'build', 'www', '--logLevel', 'warn');
+step("site", { inputs: ["dist", "www", "package-lock.json"], output: "dist-site/index.html" }, () => {
+  npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
 });

@@ -1,64 +1,70 @@
 // Compiles to WebAssembly with whichever Rust toolchain can: one that has the target, else one that has the
 // standard library's sources, else Debian's rustc-web (which comes with them).
 //   WASM_TOOLCHAIN=rustup|debian   allows only that one
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import path from 'node:path';
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
 
-export const TARGET = 'wasm32-unknown-unknown';
-const BUILD_STD = '-Zbuild-std=std,panic_abort';
-const DEBIAN = { cargo: '/usr/bin/cargo', rustc: '/usr/bin/rustc' };
+export const TARGET = "wasm32-unknown-unknown";
+const BUILD_STD = "-Zbuild-std=std,panic_abort";
+const DEBIAN = { cargo: "/usr/bin/cargo", rustc: "/usr/bin/rustc" };
 
-// Loop strength reduction undoes the kernels' addressing: without it their inner loops run faster.
-const RUSTFLAGS = '-Ctarget-feature=+simd128 -Cllvm-args=-disable-lsr';
-const TARGET_DIR = 'target/simd128';
+// Without the second flag LLVM's loop strength reduction may split the constant offsets of the kernels' loads.
+const RUSTFLAGS = "-Ctarget-feature=+simd128 -Cllvm-args=-disable-lsr";
+const TARGET_DIR = "target/simd128";
 
 /** What a program prints, or "" where it is missing or fails. */
 export function ask(command, ...args) {
   try {
-    return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+    return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   } catch {
-    return '';
+    return "";
   }
 }
 
 /** Runs a program with its output shown; a failure ends this process with the same status. */
 export function run(command, args, env = {}) {
-  const { status, error } = spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } });
+  const { status, error } = spawnSync(command, args, { stdio: "inherit", env: { ...process.env, ...env } });
   if (error) console.error(`${command}: ${error.message}`);
   if (status !== 0) process.exit(status ?? 1);
 }
 
 function hasTarget(rustc) {
-  const libraries = ask(rustc, '--print', 'target-libdir', '--target', TARGET);
-  return libraries !== '' && existsSync(libraries);
+  const libraries = ask(rustc, "--print", "target-libdir", "--target", TARGET);
+  return libraries !== "" && existsSync(libraries);
 }
 
 function hasSources(rustc) {
-  const root = ask(rustc, '--print', 'sysroot');
-  return root !== '' && existsSync(path.join(root, 'lib/rustlib/src/rust/library/std/Cargo.toml'));
+  const root = ask(rustc, "--print", "sysroot");
+  return root !== "" && existsSync(path.join(root, "lib/rustlib/src/rust/library/std/Cargo.toml"));
 }
 
 /** The toolchain that compiles to WebAssembly here, or null. */
-export function toolchain(only = process.env.WASM_TOOLCHAIN ?? 'auto') {
-  if (only !== 'debian') {
-    const name = ask('rustc', '--version');
-    if (hasTarget('rustc')) return { name, cargo: 'cargo', args: [], env: {} };
-    if (hasSources('rustc')) return { name, cargo: 'cargo', args: [BUILD_STD], env: { RUSTC_BOOTSTRAP: '1' } };
+export function toolchain(only = process.env.WASM_TOOLCHAIN ?? "auto") {
+  if (only !== "debian") {
+    const name = ask("rustc", "--version");
+    if (hasTarget("rustc")) return { name, cargo: "cargo", args: [], env: {} };
+    if (hasSources("rustc")) return { name, cargo: "cargo", args: [BUILD_STD], env: { RUSTC_BOOTSTRAP: "1" } };
   }
-  if (only !== 'rustup' && existsSync(DEBIAN.cargo) && hasSources(DEBIAN.rustc)) {
-    const name = `${ask(DEBIAN.rustc, '--version')} of Debian`;
-    return { name, cargo: DEBIAN.cargo, args: [BUILD_STD], env: { RUSTC: DEBIAN.rustc, RUSTC_BOOTSTRAP: '1' } };
+  if (only !== "rustup" && existsSync(DEBIAN.cargo) && hasSources(DEBIAN.rustc)) {
+    const name = `${ask(DEBIAN.rustc, "--version")} of Debian`;
+    return {
+      name,
+      cargo: DEBIAN.cargo,
+      args: [BUILD_STD],
+      env: { RUSTC: DEBIAN.rustc, RUSTC_BOOTSTRAP: "1" },
+    };
   }
   return null;
 }
 
 /** Compiles a cdylib of the workspace and returns the path of its .wasm. */
 export function compile(crate) {
-  const { cargo, args, env } = toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
-  const build = ['build', '--release', '-p', crate, '--target', TARGET, '--target-dir', TARGET_DIR, ...args];
+  const { cargo, args, env } =
+    toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
+  const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", TARGET_DIR, ...args];
   run(cargo, build, { ...env, RUSTFLAGS });
-  return `${TARGET_DIR}/${TARGET}/release/${crate.replaceAll('-', '_')}.wasm`;
+  return `${TARGET_DIR}/${TARGET}/release/${crate.replaceAll("-", "_")}.wasm`;
 }
 
 export function fail(message) {

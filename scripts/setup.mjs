@@ -2,75 +2,81 @@
 //   --browsers   also the Chromium that the tests drive
 //   --lint       also asks for rustfmt and clippy
 //   WASM_TOOLCHAIN=rustup|debian   allows only that Rust toolchain
-import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { ask, fail, run, TARGET, toolchain } from './cargo.mjs';
-import { chromium } from './chromium.mjs';
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { ask, fail, run, TARGET, toolchain } from "./cargo.mjs";
+import { chromium } from "./chromium.mjs";
 
 const OLDEST_NODE = [20, 19]; // Vite's
-const DEBIAN_RUST = ['rustc-web', 'cargo-web', 'rust-web-src', 'rust-web-llvm', 'lld-22', 'gcc', 'libc6-dev'];
+const DEBIAN_RUST = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-llvm", "lld-22", "gcc", "libc6-dev"];
 
 const say = (text) => console.log(`setup: ${text}`);
 
 /** Installs Debian packages where we may; elsewhere names the command and stops. */
 function apt(what, packages) {
-  const install = ['install', '--yes', '--no-install-recommends', ...packages];
-  if (process.getuid() !== 0) fail(`${what} is missing. Install it and run this again:\n  sudo apt-get ${install.join(' ')}`);
-  say(`installing ${what}: ${packages.join(' ')}`);
-  const env = { DEBIAN_FRONTEND: 'noninteractive' };
-  run('apt-get', ['-qq', 'update'], env);
-  run('apt-get', ['-qq', ...install], env);
+  const install = ["install", "--yes", "--no-install-recommends", ...packages];
+  if (process.getuid() !== 0)
+    fail(`${what} is missing. Install it and run this again:\n  sudo apt-get ${install.join(" ")}`);
+  say(`installing ${what}: ${packages.join(" ")}`);
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  run("apt-get", ["-qq", "update"], env);
+  run("apt-get", ["-qq", ...install], env);
 }
 
-const hasApt = ask('apt-get', '--version') !== '';
+const hasApt = ask("apt-get", "--version") !== "";
 
 function node() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
+  const [major, minor] = process.versions.node.split(".").map(Number);
   if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
-    fail(`Node.js ${OLDEST_NODE.join('.')} or newer is needed; this is ${process.versions.node}`);
+    fail(`Node.js ${OLDEST_NODE.join(".")} or newer is needed; this is ${process.versions.node}`);
   }
 }
 
 function rust() {
-  const only = process.env.WASM_TOOLCHAIN ?? 'auto';
-  if (!['auto', 'rustup', 'debian'].includes(only)) fail(`WASM_TOOLCHAIN is "rustup" or "debian", not "${only}"`);
-  if (!toolchain() && only !== 'debian' && ask('rustup', '--version') !== '') {
+  const only = process.env.WASM_TOOLCHAIN ?? "auto";
+  if (!["auto", "rustup", "debian"].includes(only)) fail(`WASM_TOOLCHAIN is "rustup" or "debian", not "${only}"`);
+  if (!toolchain() && only !== "debian" && ask("rustup", "--version") !== "") {
     say(`rustup target add ${TARGET}`);
-    ask('rustup', 'target', 'add', TARGET);
+    ask("rustup", "target", "add", TARGET);
   }
-  if (!toolchain() && only !== 'rustup' && hasApt) apt('a Rust toolchain for WebAssembly', DEBIAN_RUST);
-  const found = toolchain() ?? fail(`no Rust toolchain for ${TARGET}: get Rust from https://rustup.rs and run this again`);
-  say(`WebAssembly by ${found.name}${found.args.length ? ', standard library from source' : ''}`);
+  if (!toolchain() && only !== "rustup" && hasApt) apt("a Rust toolchain for WebAssembly", DEBIAN_RUST);
+  const found =
+    toolchain() ?? fail(`no Rust toolchain for ${TARGET}: get Rust from https://rustup.rs and run this again`);
+  say(`WebAssembly by ${found.name}${found.args.length ? ", standard library from source" : ""}`);
 }
 
 function lint() {
-  for (const [component, command] of [['rustfmt', 'fmt'], ['clippy', 'clippy']]) {
-    if (ask('cargo', command, '--version') === '') fail(`${component} is missing:\n  rustup component add ${component}`);
+  for (const [component, command] of [
+    ["rustfmt", "fmt"],
+    ["clippy", "clippy"],
+  ]) {
+    if (ask("cargo", command, "--version") === "")
+      fail(`${component} is missing:\n  rustup component add ${component}`);
   }
 }
 
 function browsers() {
-  if (!chromium() && hasApt) apt('Chromium', ['chromium']);
-  say(`tests drive ${chromium() ?? fail('no Chromium found: install one, or name it in CHROMIUM')}`);
+  if (!chromium() && hasApt) apt("Chromium", ["chromium"]);
+  say(`tests drive ${chromium() ?? fail("no Chromium found: install one, or name it in CHROMIUM")}`);
 }
 
 function packages() {
-  const stamp = 'node_modules/.package-lock.sha256';
-  const hash = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === hash) return;
-  say('npm ci');
+  const stamp = "node_modules/.package-lock.sha256";
+  const hash = createHash("sha256").update(readFileSync("package-lock.json")).digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === hash) return;
+  say("npm ci");
   // npm names itself to the scripts it runs; node runs it by that path on every system
   const npm = process.env.npm_execpath;
-  const ci = ['ci', '--no-audit', '--no-fund'];
+  const ci = ["ci", "--no-audit", "--no-fund"];
   if (npm) run(process.execPath, [npm, ...ci]);
-  else run('npm', ci);
+  else run("npm", ci);
   writeFileSync(stamp, hash);
 }
 
-process.chdir(fileURLToPath(new URL('..', import.meta.url)));
+process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 node();
 rust();
-if (process.argv.includes('--lint')) lint();
-if (process.argv.includes('--browsers')) browsers();
+if (process.argv.includes("--lint")) lint();
+if (process.argv.includes("--browsers")) browsers();
 packages();

@@ -98,6 +98,14 @@ impl MultiHeadAttentionOptions {
         }
     }
 
+    /// Whether a module can be made of these sizes.
+    ///
+    /// # Errors
+    /// `not_divisible` where dModel / nHeads is needed and not whole, `invalid_option` for a size that is none.
+    pub fn check(&self) -> Result<()> {
+        self.sizes().map(drop)
+    }
+
     pub(crate) fn sizes(&self) -> Result<HeadSizes> {
         positive("dModel", self.d_model)?;
         positive("nHeads", self.n_heads)?;
@@ -195,6 +203,15 @@ impl TransformerOptions {
             eps: LAYER_NORM_EPS,
             seed: None,
         }
+    }
+
+    /// Whether a module can be made of these sizes.
+    ///
+    /// # Errors
+    /// `not_divisible` where the heads do not divide dModel, `invalid_option` for a size that is none.
+    pub fn check(&self) -> Result<()> {
+        MultiHeadAttentionOptions::new(self.d_model, self.n_heads).check()?;
+        self.sizes().map(drop)
     }
 
     /// (n_layers, d_ff)

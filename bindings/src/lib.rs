@@ -1,1 +1,326 @@
+//! The engine as WebAssembly classes: conversions only. The package in `js/` is what users see.
 
+#![allow(missing_docs)]
+
+mod convert;
+mod error;
+
+use attnscope::kernels::matmul::{Matrix, matmul};
+use attnscope::torch::Generator;
+use attnscope::{
+    AttnError, Mask, MaskSize, MultiHeadAttention, MultiHeadAttentionOptions, Stage, Tensor, TorchConvention, Trace,
+    Transformer, TransformerOptions, ops,
+};
+use js_sys::{Array, Float32Array, Uint8Array};
+use wasm_bindgen::prelude::*;
+
+use convert::{Thrown, object, optional_tensor, options, plain, read, tensor_in, tensor_out};
+use error::throw;
+
+#[wasm_bindgen(start)]
+pub fn start() {
+    console_error_panic_hook::set_once();
+}
+
+/// The version of the engine, which the package compares with its own.
+#[wasm_bindgen]
+pub fn version() -> String {
+    env!("CARGO_PKG_VERSION").into()
+}
+
+#[wasm_bindgen(js_name = kernelName)]
+pub fn kernel_name() -> String {
+    attnscope::kernel_name().into()
+}
+
+fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
+    if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
+}
+
+/// Bytes from JavaScript's numbers, which may be larger than any address here.
+fn limit(max_bytes: f64) -> usize {
+    max_bytes as usize
+}
+
+fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
+    entries
+        .iter()
+        .map(|entry| {
+            let entry: Array = entry.unchecked_into();
+            Ok((entry.get(0).as_string().unwrap_or_default(), tensor_in(&entry.get(1))?))
+        })
+        .collect()
+}
+
+fn dict_out(dict: Vec<(String, Tensor)>) -> Array {
+    dict.into_iter().map(|(name, tensor)| Array::of2(&name.into(), &tensor_out(&tensor))).collect()
+}
+
+/// A module with weights.
+#[wasm_bindgen]
+pub struct RawAttention(MultiHeadAttention);
+
+#[wasm_bindgen]
+impl RawAttention {
+    /// Throws where the options are none that a module can be made of.
+    pub fn check(settings: JsValue) -> Thrown<()> {
+        options::<MultiHeadAttentionOptions>(settings)?.check().map_err(throw)
+    }
+
+    pub fn draw(settings: JsValue, generator: &mut RawGenerator) -> Thrown<Self> {
+        MultiHeadAttention::new(options(settings)?, &mut generator.0).map(Self).map_err(throw)
+    }
+
+    #[wasm_bindgen(js_name = stateDict)]
+    pub fn state_dict(&self) -> Array {
+        dict_out(self.0.state_dict())
+    }
+
+    #[wasm_bindgen(js_name = loadStateDict)]
+    pub fn load_state_dict(&mut self, entries: &Array) -> Thrown<()> {
+        self.0.load_state_dict(dict_in(entries)?).map_err(throw)
+    }
+
+    pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
+        let x = tensor_in(&property(inputs, "x")?)?;
+        let key = optional_tensor(&property(inputs, "key")?)?;
+        let value = optional_tensor(&property(inputs, "value")?)?;
+        let (mask, options) = (optional_mask(mask)?, options(settings)?);
+        let trace = self.0.forward(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes));
+        trace.map(RawTrace).map_err(throw)
+    }
+}
+
+/// A block or a stack of them.
+#[wasm_bindgen]
+pub struct RawTransformer(Transformer);
+
+#[wasm_bindgen]
+impl RawTransformer {
+    /// Throws where the options are none that a module can be made of.
+    pub fn check(settings: JsValue) -> Thrown<()> {
+        options::<TransformerOptions>(settings)?.check().map_err(throw)
+    }
+
+    pub fn draw(settings: JsValue, generator: &mut RawGenerator) -> Thrown<Self> {
+        Transformer::new(options(settings)?, &mut generator.0).map(Self).map_err(throw)
+    }
+
+    #[wasm_bindgen(js_name = stateDict)]
+    pub fn state_dict(&self) -> Array {
+        dict_out(self.0.state_dict())
+    }
+
+    #[wasm_bindgen(js_name = loadStateDict)]
+    pub fn load_state_dict(&mut self, entries: &Array) -> Thrown<()> {
+        self.0.load_state_dict(dict_in(entries)?).map_err(throw)
+    }
+
+    pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
+        let x = tensor_in(&property(inputs, "x")?)?;
+        let (mask, options) = (optional_mask(mask)?, options(settings)?);
+        self.0.forward(&x, mask.as_ref(), &options, limit(max_bytes)).map(RawTrace).map_err(throw)
+    }
+}
+
+fn property(object: &JsValue, name: &str) -> Thrown<JsValue> {
+    js_sys::Reflect::get(object, &name.into())
+}
+
+#[wasm_bindgen(js_name = scaledDotProductAttention)]
+pub fn scaled_dot_product_attention(
+    inputs: &JsValue,
+    mask: JsValue,
+    settings: JsValue,
+    max_bytes: f64,
+) -> Thrown<RawTrace> {
+    let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
+    let (query, key, value) = (query?, key?, value?);
+    let (mask, options) = (optional_mask(mask)?, options(settings)?);
+    attnscope::scaled_dot_product_attention(&query, &key, &value, mask.as_ref(), &options, limit(max_bytes))
+        .map(RawTrace)
+        .map_err(throw)
+}
+
+/// One pass, kept here so that its cells can be explained and its mask exchanged.
+#[wasm_bindgen]
+pub struct RawTrace(Trace);
+
+#[wasm_bindgen]
+impl RawTrace {
+    pub fn output(&self) -> JsValue {
+        tensor_out(&self.0.output())
+    }
+
+    /// A layer's weights, or null where they were not asked for.
+    pub fn weights(&self, layer: usize) -> Thrown<JsValue> {
+        Ok(self.0.weights(layer).map_err(throw)?.map_or(JsValue::NULL, |weights| tensor_out(&weights)))
+    }
+
+    #[wasm_bindgen(js_name = nLayers)]
+    pub fn n_layers(&self) -> usize {
+        self.0.n_layers()
+    }
+
+    /// `{ name, layer, data, shape }` of each stage that was kept.
+    pub fn stages(&self) -> Thrown<Array> {
+        self.0
+            .stages()
+            .into_iter()
+            .map(|info| {
+                let tensor = tensor_out(&self.0.stage(info.name, info.layer).map_err(throw)?);
+                Ok(object(&[("name", info.name.name().into()), ("layer", info.layer.into()), ("tensor", tensor)]))
+            })
+            .collect()
+    }
+
+    pub fn explain(&self, stage: JsValue, layer: usize, index: Vec<usize>) -> Thrown<JsValue> {
+        let stage: Stage = read(stage)?;
+        self.0.explain(stage, layer, &index).map(|explanation| plain(&explanation)).map_err(throw)
+    }
+
+    pub fn remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawTrace> {
+        let (mask, options) = (optional_mask(mask)?, options(settings)?);
+        self.0.remask(mask.as_ref(), &options).map(RawTrace).map_err(throw)
+    }
+}
+
+/// PyTorch's generator.
+#[wasm_bindgen]
+pub struct RawGenerator(Generator);
+
+/// The most numbers that one call draws: 1 GiB of float32.
+const MAX_DRAWN: f64 = (1u32 << 28) as f64;
+
+fn count(size: f64) -> Thrown<usize> {
+    if size <= MAX_DRAWN {
+        Ok(size as usize)
+    } else {
+        let error = AttnError::TooLarge { needed: 4 * size as u64, max_bytes: 4 * MAX_DRAWN as u64 };
+        Err(throw(error))
+    }
+}
+
+#[wasm_bindgen]
+impl RawGenerator {
+    #[wasm_bindgen(constructor)]
+    pub fn new(seed: i64) -> Self {
+        Self(Generator::new(seed))
+    }
+
+    pub fn rand(&mut self, size: f64) -> Thrown<Vec<f32>> {
+        Ok(self.0.rand(count(size)?))
+    }
+
+    pub fn randn(&mut self, size: f64) -> Thrown<Vec<f32>> {
+        Ok(self.0.randn(count(size)?))
+    }
+
+    pub fn normal(&mut self, size: f64, mean: f64, std: f64) -> Thrown<Vec<f32>> {
+        Ok(self.0.normal(count(size)?, mean, std))
+    }
+
+    #[wasm_bindgen(js_name = xavierUniform)]
+    pub fn xavier_uniform(&mut self, rows: f64, columns: f64) -> Thrown<Vec<f32>> {
+        count(rows * columns)?;
+        Ok(self.0.xavier_uniform(rows as usize, columns as usize))
+    }
+
+    pub fn embedding(&mut self, rows: f64, columns: f64) -> Thrown<Vec<f32>> {
+        count(rows * columns)?;
+        Ok(self.0.embedding(rows as usize, columns as usize, None))
+    }
+
+    /// `[weight, bias]`
+    pub fn linear(&mut self, in_features: f64, out_features: f64) -> Thrown<Array> {
+        count(in_features * out_features)?;
+        let linear = self.0.linear(in_features as usize, out_features as usize, true);
+        let bias = linear.bias.unwrap_or_default();
+        Ok(Array::of2(&Float32Array::from(&linear.weight[..]), &Float32Array::from(&bias[..])))
+    }
+
+    /// Whole numbers, as float64 so that none is cut.
+    pub fn randint(&mut self, low: f64, high: f64, size: f64) -> Thrown<Vec<f64>> {
+        let drawn = self.0.randint(low as i64, high as i64, count(size)?);
+        let drawn = drawn.map_err(|error| {
+            throw(AttnError::InvalidOption {
+                option: "high".into(),
+                found: high.to_string(),
+                expected: error.to_string(),
+            })
+        })?;
+        Ok(drawn.into_iter().map(|number| number as f64).collect())
+    }
+
+    pub fn randperm(&mut self, size: f64) -> Thrown<Vec<f64>> {
+        Ok(self.0.randperm(count(size)?).into_iter().map(|number| number as f64).collect())
+    }
+}
+
+/// `{ allowed, bias, shape }` of a mask at a size.
+#[wasm_bindgen]
+pub fn materialize(rule: JsValue, size: JsValue) -> Thrown<JsValue> {
+    let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size)?).map_err(throw)?;
+    let shape: Array = resolved.shape.iter().map(|&axis| JsValue::from(axis)).collect();
+    let bias = resolved.bias.map_or(JsValue::NULL, |bias| Float32Array::from(&bias[..]).into());
+    Ok(object(&[("allowed", Uint8Array::from(&resolved.allowed[..]).into()), ("bias", bias), ("shape", shape.into())]))
+}
+
+#[wasm_bindgen(js_name = toTorch)]
+pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
+    let convention: TorchConvention = read(convention)?;
+    read::<Mask>(rule)?.to_torch(convention).map_err(throw)
+}
+
+#[wasm_bindgen]
+pub fn linear(x: &JsValue, weight: &JsValue, bias: &JsValue) -> Thrown<JsValue> {
+    let out = ops::linear(&tensor_in(x)?, &tensor_in(weight)?, optional_tensor(bias)?.as_ref());
+    out.map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen]
+pub fn softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
+    ops::softmax(&tensor_in(x)?, axis).map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = logSoftmax)]
+pub fn log_softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
+    ops::log_softmax(&tensor_in(x)?, axis).map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = layerNorm)]
+pub fn layer_norm(x: &JsValue, weight: &JsValue, bias: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let (weight, bias) = (optional_tensor(weight)?, optional_tensor(bias)?);
+    let out = ops::layer_norm(&tensor_in(x)?, weight.as_ref(), bias.as_ref(), eps, axis);
+    out.map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen]
+pub fn activation(x: &JsValue, name: JsValue) -> Thrown<JsValue> {
+    Ok(tensor_out(&ops::activation(&tensor_in(x)?, read(name)?)))
+}
+
+/// The matmul kernel on its own data, for benchmarks: out[m, n] = a[m, k] · b[k, n].
+#[wasm_bindgen]
+pub struct MatmulBench {
+    sizes: [usize; 3],
+    a: Vec<f32>,
+    b: Vec<f32>,
+    out: Vec<f32>,
+}
+
+#[wasm_bindgen]
+impl MatmulBench {
+    #[wasm_bindgen(constructor)]
+    pub fn new(m: usize, k: usize, n: usize) -> Self {
+        let mut generator = Generator::new(0);
+        Self { sizes: [m, k, n], a: generator.rand(m * k), b: generator.rand(k * n), out: vec![0.0; m * n] }
+    }
+
+    /// Multiplies, and gives the product's last element.
+    pub fn run(&mut self) -> f32 {
+        let [m, k, n] = self.sizes;
+        matmul(Matrix::new(&self.a, m, k, k), Matrix::new(&self.b, k, n, n), None, &mut self.out, n);
+        self.out[m * n - 1]
+    }
+}

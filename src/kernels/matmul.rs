@@ -1,7 +1,7 @@
 //! out = a · b (+ bias), for strided views, in packed panels and register tiles.
 //!
 //! The scheme is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): `b` is packed
-//! into panels of [`NR`] columns, a block of `a` into panels of [`MR`] rows, both so that the inner loop reads them
+//! into panels of 8 columns, a block of `a` into panels of 6 rows, both so that the inner loop reads them
 //! front to back, and one 6 x 8 tile of `out` stays in registers. 6 x 8 because its 12 accumulators, two of `b` and one of
 //! `a` are the 15 vector registers that a browser's compiler can give.
 
@@ -50,7 +50,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// out[m, n] = a[m, k] · b[k, n] + bias[n]; row `i` of `out` starts at `i * out_stride`.
+/// `out[m, n] = a[m, k] · b[k, n] + bias[n]`; row `i` of `out` starts at `i * out_stride`.
 ///
 /// # Panics
 /// Where the shapes do not fit each other.

@@ -1,1 +1,56 @@
-fn main() {}
+//! Build tools pinned by Cargo.lock.
+//!   xtask bindgen <arguments of wasm-bindgen>
+//!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
+
+use attnscope::{
+    Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Mask, MaskAxes, MaskSize, MultiHeadAttentionOptions,
+    Operation, RemaskOptions, ScaledDotProductOptions, Stage, StageInfo, Term, TorchConvention, TransformerOptions,
+};
+use ts_rs::{Config, TS};
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next().as_deref().and_then(|command| command.to_str()) {
+        Some("bindgen") => {
+            let named = std::iter::once("wasm-bindgen".into()).chain(arguments);
+            wasm_bindgen_cli::wasm_bindgen::run_cli_with_args(named)
+        }
+        Some("types") => {
+            print!("{}", types());
+            Ok(())
+        }
+        _ => anyhow::bail!("usage: xtask bindgen|types"),
+    }
+}
+
+fn types() -> String {
+    let mut text = String::from("// Generated from the engine's Rust types; do not edit.\n");
+    let version = env!("CARGO_PKG_VERSION");
+    text.push_str(&format!("\n/** The version of the engine that these types belong to. */\nexport const VERSION = \"{version}\";\n"));
+    macro_rules! declare {
+        ($($name:ident),*) => { $(
+            let docs = $name::docs().unwrap_or_default();
+            text.push_str(&format!("\n{docs}export {}\n", $name::decl(&Config::default())));
+        )* };
+    }
+    declare!(
+        ErrorCode,
+        Stage,
+        StageInfo,
+        Operation,
+        Term,
+        Explanation,
+        EmptyRow,
+        Activation,
+        MultiHeadAttentionOptions,
+        TransformerOptions,
+        ForwardOptions,
+        ScaledDotProductOptions,
+        RemaskOptions,
+        MaskAxes,
+        MaskSize,
+        TorchConvention,
+        Mask
+    );
+    text
+}

@@ -1,0 +1,16 @@
+//! An engine error as a JavaScript error that carries its code and details; the package turns it into an `AttnError`.
+
+use attnscope::AttnError;
+use js_sys::{Error, Reflect};
+use wasm_bindgen::prelude::*;
+
+use crate::convert::plain;
+
+pub fn throw(error: AttnError) -> JsValue {
+    let thrown = Error::new(&error.to_string());
+    for (name, value) in [("code", error.code().as_str().into()), ("details", plain(&error))] {
+        // Setting a property of a new error does not fail.
+        let _ = Reflect::set(&thrown, &name.into(), &value);
+    }
+    thrown.into()
+}

@@ -1,0 +1,196 @@
+import { AttnError, invalidOption } from "./errors.ts";
+import {
+  type MaskSize,
+  type ScaledDotProductOptions as RustScaledDotProductOptions,
+  type TransformerOptions as RustTransformerOptions,
+  VERSION,
+} from "./generated.ts";
+import { Generator } from "./generator.ts";
+import type { PassReply } from "./host.ts";
+import { Link } from "./link.ts";
+import { type Mask, ruleOf } from "./mask.ts";
+import {
+  MultiHeadAttention,
+  type MultiHeadAttentionOptions,
+  Transformer,
+  TransformerBlock,
+  type TransformerOptions,
+  Weighted,
+} from "./modules.ts";
+import { Ops } from "./ops.ts";
+import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import type { Trace } from "./trace.ts";
+import { Local, Remote } from "./transport.ts";
+import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
+
+/** How an engine is made. */
+export interface EngineOptions {
+  /** "auto" takes the GPU where it is there and pays, else the CPU; default "auto". */
+  backend?: "auto" | "cpu" | "webgpu";
+  /** Whether the engine lives in a worker; default true in browsers, false in Node. */
+  worker?: boolean;
+  /** Default 1. */
+  threads?: number;
+  /** A call that would need more bytes throws "too_large" before it allocates; default 1 GiB. */
+  maxBytes?: number;
+  /** The engine's WebAssembly, for bundlers and strict pages: an address, its bytes, or a compiled module. */
+  wasm?: WasmSource;
+}
+
+/** What computes. */
+export interface EngineInfo {
+  readonly backend: "cpu" | "webgpu";
+  readonly kernel: "scalar" | "simd128" | "relaxed-simd";
+  readonly threads: number;
+  readonly version: string;
+  /** The graphics adapter, or null. */
+  readonly adapter: string | null;
+}
+
+/** Options of {@link Engine.scaledDotProductAttention}. */
+export interface ScaledDotProductOptions extends Partial<RustScaledDotProductOptions> {
+  /** Which key a query may attend to; default all. */
+  mask?: Mask | null;
+}
+
+/** What attention gives. */
+export interface AttentionResult {
+  /** `[..., n_q, d_v]` */
+  readonly output: Tensor;
+  /** `[..., heads, n_q, n_k]`, or null with `needWeights: false` */
+  readonly weights: Tensor | null;
+  /** Every stage with `trace: true`, else null */
+  readonly trace: Trace | null;
+}
+
+/** A mask at a size. */
+export interface MaterializedMask {
+  /** 1 where the query may attend to the key, else 0 */
+  readonly allowed: Uint8Array;
+  /** what is added to the scores, or null */
+  readonly bias: Float32Array | null;
+  /** `[batch or 1, heads or 1, n_q, n_k]` */
+  readonly shape: readonly number[];
+}
+
+const DEFAULTS = { backend: "auto", threads: 1, maxBytes: 2 ** 30 } as const;
+
+/**
+ * An engine, ready to compute.
+ *
+ * @throws AttnError `invalid_option`, `gpu_unavailable`
+ */
+export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+  const known = ["backend", "worker", "threads", "maxBytes", "wasm"];
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw invalidOption(name, "an unknown option", `one of ${known.join(", ")}`);
+  }
+  const { backend = DEFAULTS.backend, threads = DEFAULTS.threads, maxBytes = DEFAULTS.maxBytes, wasm } = options;
+  const { worker = typeof Worker !== "undefined" && typeof document !== "undefined" } = options;
+  if (!["auto", "cpu", "webgpu"].includes(backend))
+    throw invalidOption("backend", backend, '"auto", "cpu" or "webgpu"');
+  if (!(Number.isInteger(threads) && threads >= 1))
+    throw invalidOption("threads", threads, "a whole number of at least 1");
+  if (!(maxBytes > 0)) throw invalidOption("maxBytes", maxBytes, "a number above 0");
+  if (typeof worker !== "boolean") throw invalidOption("worker", worker, "true or false");
+  if (backend === "webgpu") {
+    throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
+  }
+  const module = await load(wasm);
+  const transport = worker ? await Remote.start(module, maxBytes) : new Local(maxBytes);
+  return new Engine(new Link(transport));
+}
+
+/** Attention and the modules built on it. Everything that computes returns a Promise; making a module does not. */
+export class Engine {
+  readonly #link: Link;
+  /** What computes. */
+  readonly info: EngineInfo;
+  /** The parts of attention by themselves. */
+  readonly ops: Ops;
+
+  constructor(link: Link) {
+    this.#link = link;
+    const kernel = glue().kernelName() as EngineInfo["kernel"];
+    this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null };
+    this.ops = new Ops(link);
+  }
+
+  /**
+   * softmax(q · kᵀ · scale + mask) · v, on `[n, d]`, `[heads, n, d]` or `[batch, heads, n, d]`. Fewer key and value heads than
+   * query heads are shared by groups of them. Source: Vaswani et al. 2017, section 3.2.1.
+   *
+   * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
+   */
+  async scaledDotProductAttention(
+    q: TensorLike,
+    k: TensorLike,
+    v: TensorLike,
+    options: ScaledDotProductOptions = {},
+  ): Promise<AttentionResult> {
+    const { mask, ...rest } = options;
+    const inputs = { query: toTensor(q, "q"), key: toTensor(k, "k"), value: toTensor(v, "v") };
+    const trace = this.#link.newId();
+    const rule = mask ? ruleOf(mask, "mask") : null;
+    const reply = await this.#link.call<PassReply>({
+      op: "scaledDotProductAttention",
+      inputs,
+      mask: rule,
+      options: rest,
+      trace,
+    });
+    return { output: reply.output, weights: reply.weights[0] ?? null, trace: this.#link.trace(reply, trace) };
+  }
+
+  /**
+   * Multi-head attention. Its weights are drawn as `torch.manual_seed(seed)` and four `nn.Linear` draw them.
+   *
+   * @throws AttnError `not_divisible`, `invalid_option`
+   */
+  multiHeadAttention(options: MultiHeadAttentionOptions): MultiHeadAttention {
+    throwTyped(() => glue().RawAttention.check(Weighted.settings(options)));
+    return new MultiHeadAttention(this.#link, options);
+  }
+
+  /**
+   * A transformer block: attention, residual, LayerNorm, feed-forward.
+   *
+   * @throws AttnError `not_divisible`, `invalid_option`
+   */
+  transformerBlock(options: Omit<TransformerOptions, "nLayers">): TransformerBlock {
+    if ("nLayers" in options) throw invalidOption("nLayers", options.nLayers, "engine.transformer for a stack");
+    throwTyped(() => glue().RawTransformer.check(Weighted.settings(options)));
+    return new TransformerBlock(this.#link, options);
+  }
+
+  /**
+   * A stack of transformer blocks.
+   *
+   * @throws AttnError `not_divisible`, `invalid_option`
+   */
+  transformer(options: TransformerOptions & { nLayers: number }): Transformer {
+    const settings = Weighted.settings(options) as unknown as RustTransformerOptions;
+    if (settings.nLayers == null) throw invalidOption("nLayers", settings.nLayers, "the number of blocks");
+    throwTyped(() => glue().RawTransformer.check(settings));
+    return new Transformer(this.#link, options);
+  }
+
+  /** PyTorch's CPU generator after `torch.manual_seed(seed)`, bit for bit. */
+  torchGenerator(seed: number | bigint): Generator {
+    return new Generator(this.#link, seed);
+  }
+
+  /**
+   * A mask at the size of some scores.
+   *
+   * @throws AttnError `mask_shape`, `invalid_option`
+   */
+  async materialize(mask: Mask, size: Pick<MaskSize, "nQ" | "nK"> & Partial<MaskSize>): Promise<MaterializedMask> {
+    return this.#link.call({ op: "materialize", mask: ruleOf(mask, "mask"), size: size as MaskSize });
+  }
+
+  /** Frees everything. Later calls throw "disposed". */
+  destroy(): void {
+    this.#link.close();
+  }
+}

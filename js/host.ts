@@ -1,0 +1,163 @@
+// Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
+import { AttnError } from "./errors.ts";
+import type { Activation, Explanation, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
+import type { Tensor } from "./tensor.ts";
+import { type Glue, glue, hasCrashed, instance, throwTyped } from "./wasm.ts";
+
+type Id = number;
+type Options = Readonly<Record<string, unknown>>;
+
+export type Request =
+  | { op: "generator"; id: Id; seed: bigint }
+  | { op: "attention" | "transformer"; id: Id; options: Options; generator: Id }
+  | { op: "stateDict"; id: Id }
+  | { op: "loadStateDict"; id: Id; entries: [string, Tensor][] }
+  | { op: "forward"; id: Id; inputs: Options; mask: MaskRule | null; options: Options; trace: Id }
+  | { op: "scaledDotProductAttention"; inputs: Options; mask: MaskRule | null; options: Options; trace: Id }
+  | { op: "remask"; id: Id; mask: MaskRule | null; options: Options; trace: Id }
+  | { op: "explain"; id: Id; stage: Stage; layer: number; index: number[] }
+  | { op: "draw"; id: Id; kind: Draw; sizes: number[] }
+  | { op: "materialize"; mask: MaskRule; size: MaskSize }
+  | { op: "linear"; x: Tensor; weight: Tensor; bias: Tensor | null }
+  | { op: "softmax" | "logSoftmax"; x: Tensor; axis: number }
+  | { op: "layerNorm"; x: Tensor; weight: Tensor | null; bias: Tensor | null; eps: number; axis: number }
+  | { op: "activation"; x: Tensor; name: Activation }
+  | { op: "free"; id: Id };
+
+export type Draw = "rand" | "randn" | "normal" | "xavierUniform" | "embedding" | "linear" | "randint" | "randperm";
+
+/** What a pass sends back. */
+export interface PassReply {
+  output: Tensor;
+  /** One entry a layer. */
+  weights: (Tensor | null)[];
+  /** Every stage where they were kept, else null; then the engine keeps nothing either. */
+  stages: { name: Stage; layer: number; tensor: Tensor }[] | null;
+}
+
+type Raw =
+  | Glue["RawAttention"]["prototype"]
+  | Glue["RawTransformer"]["prototype"]
+  | Glue["RawTrace"]["prototype"]
+  | Glue["RawGenerator"]["prototype"];
+
+export class Host {
+  readonly #objects = new Map<Id, Raw>();
+  readonly #instance = instance();
+  readonly #maxBytes: number;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** @throws AttnError */
+  handle(request: Request): unknown {
+    if (hasCrashed() || instance() !== this.#instance) {
+      throw new AttnError("engine_crashed", "the engine crashed earlier; create a new one");
+    }
+    return throwTyped(() => this.#run(request, glue()));
+  }
+
+  /** Frees everything. */
+  close(): void {
+    if (hasCrashed() || instance() !== this.#instance) return;
+    for (const object of this.#objects.values()) object.free();
+    this.#objects.clear();
+  }
+
+  #run(request: Request, glue: Glue): unknown {
+    switch (request.op) {
+      case "generator":
+        this.#objects.set(request.id, new glue.RawGenerator(BigInt.asIntN(64, request.seed)));
+        return;
+      case "attention":
+      case "transformer": {
+        const Module = request.op === "attention" ? glue.RawAttention : glue.RawTransformer;
+        this.#objects.set(request.id, Module.draw(request.options, this.#get(request.generator, glue.RawGenerator)));
+        return;
+      }
+      case "stateDict":
+        return this.#module(request.id, glue).stateDict();
+      case "loadStateDict":
+        return this.#module(request.id, glue).loadStateDict(request.entries);
+      case "forward": {
+        const { inputs, mask, options } = request;
+        const trace = this.#module(request.id, glue).forward(inputs, mask, options, this.#maxBytes);
+        return this.#reply(trace, request.trace);
+      }
+      case "scaledDotProductAttention": {
+        const { inputs, mask, options } = request;
+        return this.#reply(glue.scaledDotProductAttention(inputs, mask, options, this.#maxBytes), request.trace);
+      }
+      case "remask": {
+        const trace = this.#get(request.id, glue.RawTrace).remask(request.mask, request.options);
+        return this.#reply(trace, request.trace);
+      }
+      case "explain": {
+        const { stage, layer, index } = request;
+        return this.#get(request.id, glue.RawTrace).explain(stage, layer, Uint32Array.from(index)) as Explanation;
+      }
+      case "draw":
+        return draw(this.#get(request.id, glue.RawGenerator), request.kind, request.sizes);
+      case "materialize":
+        return glue.materialize(request.mask, request.size);
+      case "linear":
+        return glue.linear(request.x, request.weight, request.bias);
+      case "softmax":
+        return glue.softmax(request.x, request.axis);
+      case "logSoftmax":
+        return glue.logSoftmax(request.x, request.axis);
+      case "layerNorm":
+        return glue.layerNorm(request.x, request.weight, request.bias, request.eps, request.axis);
+      case "activation":
+        return glue.activation(request.x, request.name);
+      case "free":
+        this.#objects.get(request.id)?.free();
+        this.#objects.delete(request.id);
+        return;
+    }
+  }
+
+  #reply(trace: Glue["RawTrace"]["prototype"], id: Id): PassReply {
+    const stages = trace.stages() as NonNullable<PassReply["stages"]>;
+    const weights = Array.from({ length: trace.nLayers() }, (_, layer) => trace.weights(layer) as Tensor | null);
+    const reply = { output: trace.output() as Tensor, weights, stages: stages.length > 0 ? stages : null };
+    if (reply.stages) this.#objects.set(id, trace);
+    else trace.free();
+    return reply;
+  }
+
+  #module(id: Id, glue: Glue) {
+    const object = this.#objects.get(id);
+    if (object instanceof glue.RawAttention || object instanceof glue.RawTransformer) return object;
+    throw new AttnError("disposed", "the module is gone: its making failed, or it was disposed");
+  }
+
+  #get<T extends Raw>(id: Id, kind: { prototype: T }): T {
+    const object = this.#objects.get(id);
+    if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
+    throw new AttnError("disposed", "the object was disposed");
+  }
+}
+
+function draw(generator: Glue["RawGenerator"]["prototype"], kind: Draw, sizes: number[]): unknown {
+  const [a = 0, b = 0, c = 0] = sizes;
+  switch (kind) {
+    case "rand":
+      return generator.rand(a);
+    case "randn":
+      return generator.randn(a);
+    case "normal":
+      return generator.normal(a, b, c);
+    case "xavierUniform":
+      return generator.xavierUniform(a, b);
+    case "embedding":
+      return generator.embedding(a, b);
+    case "linear":
+      return generator.linear(a, b);
+    case "randint":
+      return generator.randint(a, b, c);
+    case "randperm":
+      return generator.randperm(a);
+  }
+}

@@ -1,0 +1,71 @@
+import { AttnError } from "./errors.ts";
+import type { PassReply, Request } from "./host.ts";
+import { ruleOf } from "./mask.ts";
+import { Trace, type TraceSource } from "./trace.ts";
+import type { Transport } from "./transport.ts";
+
+/** What an engine's objects share: the way to the engine, names for what lives there, and the freeing of it. */
+export class Link {
+  readonly #transport: Transport;
+  readonly #collected: FinalizationRegistry<number>;
+  #lastId = 0;
+  #closed = false;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    this.#collected = new FinalizationRegistry((id) => this.free(id));
+  }
+
+  newId(): number {
+    return ++this.#lastId;
+  }
+
+  async call<T>(request: Request): Promise<T> {
+    if (this.#closed) throw new AttnError("disposed", "the engine was destroyed");
+    return this.#transport.call<T>(request);
+  }
+
+  /** For what nobody waits for: an error in it shows at the next call. */
+  send(request: Request): void {
+    if (this.#closed) throw new AttnError("disposed", "the engine was destroyed");
+    this.#transport.call(request).catch(() => {});
+  }
+
+  /** Frees the engine's object when its owner here is garbage. */
+  watch(owner: object, id: number): void {
+    this.#collected.register(owner, id);
+  }
+
+  free(id: number): void {
+    if (!this.#closed) this.#transport.call({ op: "free", id }).catch(() => {});
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#transport.close();
+  }
+
+  /** The trace of a pass, null where no stages were kept. */
+  trace(reply: PassReply, id: number): Trace | null {
+    if (!reply.stages) return null;
+    const source: TraceSource = {
+      explain: (stage, layer, index) => this.call({ op: "explain", id, stage, layer, index }),
+      remask: async (mask, options) => {
+        const trace = this.newId();
+        const rule = mask === null ? null : ruleOf(mask, "mask");
+        const again = await this.call<PassReply>({ op: "remask", id, mask: rule, options, trace });
+        return {
+          output: again.output,
+          weights: again.weights[0] ?? null,
+          // A pass that could be run again had kept its stages.
+          trace: this.trace(again, trace) as Trace,
+        };
+      },
+      dispose: () => this.free(id),
+    };
+    const trace = new Trace(reply.stages, source);
+    this.watch(trace, id);
+    return trace;
+  }
+}

@@ -1,0 +1,141 @@
+import { invalidOption } from "./errors.ts";
+import type { MaskAxes, Mask as MaskRule, TorchConvention } from "./generated.ts";
+import { type TensorLike, toTensor } from "./tensor.ts";
+import { glue, throwTyped } from "./wasm.ts";
+
+/** Nested booleans or numbers; true and nonzero mean the same. */
+export type MaskMatrix = TensorLike | readonly unknown[];
+
+/**
+ * Which key a query may attend to: a rule or a matrix, sized when it meets the scores. Rows are queries, columns are keys.
+ * Masks are values: `and`, `or` and `not` give new ones.
+ */
+export class Mask {
+  /** The mask as plain data. */
+  readonly rule: MaskRule;
+
+  constructor(rule: MaskRule) {
+    this.rule = rule;
+  }
+
+  /** Allowed by both; additive parts add up. */
+  and(other: Mask): Mask {
+    return new Mask({ rule: "and", left: this.rule, right: ruleOf(other, "and") });
+  }
+
+  /** Allowed by either; additive parts add up. */
+  or(other: Mask): Mask {
+    return new Mask({ rule: "or", left: this.rule, right: ruleOf(other, "or") });
+  }
+
+  /** Allowed where this mask hides. A mask that adds to the scores has no opposite: `invalid_option`. */
+  not(): Mask {
+    return new Mask({ rule: "not", mask: this.rule });
+  }
+
+  /** PyTorch code that makes the same mask as `attn_mask`, in the convention of the function that takes it. */
+  toTorch(convention: TorchConvention): string {
+    return throwTyped(() => glue().toTorch(this.rule, convention));
+  }
+}
+
+export function ruleOf(value: unknown, argument: string): MaskRule {
+  if (value instanceof Mask) return value.rule;
+  throw invalidOption(argument, value, "a Mask, such as mask.causal() or mask.fromKeep(matrix)");
+}
+
+/** Every kind of mask. */
+export const mask = {
+  /** Query i sees key j where j <= i. */
+  causal: () => new Mask({ rule: "causal" }),
+
+  /** The first keys only: one length for all, or one per batch entry. */
+  padding: (lengths: number | readonly number[]) =>
+    new Mask({ rule: "padding", lengths: whole("lengths", typeof lengths === "number" ? [lengths] : lengths, 1) }),
+
+  /** |i - j| < width, or as many keys as said before and after the query. */
+  slidingWindow: (width: number | { left: number; right: number }) => {
+    if (typeof width === "object") {
+      return new Mask({ rule: "slidingWindow", left: size("left", width.left), right: size("right", width.right) });
+    }
+    const side = size("width", width, 1) - 1;
+    return new Mask({ rule: "slidingWindow", left: side, right: side });
+  },
+
+  /** Causal, but the first `keys` keys are open to all (prefix language model). */
+  prefix: (keys: number) => new Mask({ rule: "prefix", keys: size("keys", keys) }),
+
+  /** Only keys with the query's id. */
+  documents: (ids: readonly number[]) => new Mask({ rule: "documents", ids: whole("ids", ids, 1, -Infinity) }),
+
+  /** The positions named see all and are seen by all; nothing else is allowed. Combine with `or`. */
+  global: (indices: readonly number[]) => new Mask({ rule: "global", indices: whole("indices", indices) }),
+
+  /** |i - j| a multiple of stride and less than width * stride. */
+  dilated: (width: number, stride: number) =>
+    new Mask({ rule: "dilated", width: size("width", width, 1), stride: size("stride", stride, 1) }),
+
+  /** One mask for each head. */
+  perHead: (masks: readonly Mask[]) =>
+    new Mask({ rule: "perHead", masks: list("masks", masks, 1).map((mask) => ruleOf(mask, "masks")) }),
+
+  /** A matrix whose nonzero or true means: may attend. Three axes are heads first, or the batch with `axes: "batch"`. */
+  fromKeep: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) =>
+    new Mask({ rule: "keep", ...cells(matrix, options) }),
+
+  /** A matrix whose nonzero or true means: hidden. Three axes are heads first, or the batch with `axes: "batch"`. */
+  fromMasked: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) =>
+    new Mask({ rule: "masked", ...cells(matrix, options) }),
+
+  /** A matrix added to the scores; -Infinity hides. */
+  additive: (matrix: TensorLike, options?: { axes?: MaskAxes }) => {
+    const { data, shape } = toTensor(matrix, "matrix");
+    const bytes = new DataView(new ArrayBuffer(4 * data.length));
+    data.forEach((number, i) => {
+      bytes.setFloat32(4 * i, number, true);
+    });
+    return new Mask({ rule: "additive", shape: [...shape], data: new Uint8Array(bytes.buffer), axes: axesOf(options) });
+  },
+
+  /** -slope |i - j| added to the scores, a slope for each head (Press et al. 2022). */
+  alibi: (nHeads: number) => new Mask({ rule: "alibi", heads: size("nHeads", nHeads, 1) }),
+};
+
+function cells(matrix: MaskMatrix, options?: { axes?: MaskAxes }) {
+  const { data, shape } = toTensor(numbers(matrix) as TensorLike, "matrix");
+  return { shape: [...shape], data: Uint8Array.from(data, (cell) => Number(cell !== 0)), axes: axesOf(options) };
+}
+
+/** Booleans as numbers, at any depth. */
+function numbers(level: unknown): unknown {
+  if (typeof level === "boolean") return Number(level);
+  return Array.isArray(level) ? level.map(numbers) : level;
+}
+
+function axesOf(options: { axes?: MaskAxes } = {}): MaskAxes | null {
+  for (const [name, value] of Object.entries(options)) {
+    if (name !== "axes") throw invalidOption(name, "an unknown option", "one of axes");
+    if (value !== undefined && value !== "batch") throw invalidOption("axes", value, '"batch"');
+  }
+  return options.axes ?? null;
+}
+
+const LARGEST = 2 ** 31 - 1;
+
+function size(name: string, value: number, least = 0): number {
+  if (Number.isInteger(value) && value >= least && value <= LARGEST) return value;
+  throw invalidOption(name, value, `a whole number of at least ${least}`);
+}
+
+function list<T>(name: string, values: readonly T[], least: number): T[] {
+  if (Array.isArray(values) && values.length >= least) return [...values];
+  throw invalidOption(name, values, least > 0 ? "a list that is not empty" : "a list");
+}
+
+function whole(name: string, values: readonly number[], least = 0, smallest = 0): number[] {
+  return list(name, values, least).map((value, i) => {
+    if (Number.isInteger(value) && value >= smallest && Math.abs(value) <= LARGEST) return value;
+    const kind = smallest === 0 ? "a whole number of at least 0" : "a whole number";
+    throw invalidOption(`${name}[${i}]`, value, kind);
+  });
+}

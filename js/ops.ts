@@ -1,0 +1,100 @@
+import { invalidOption } from "./errors.ts";
+import type { Activation } from "./generated.ts";
+import type { Link } from "./link.ts";
+import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+
+/** The axis an operation works along; a negative one counts from the end; default -1. */
+export interface AxisOption {
+  axis?: number;
+}
+
+/** Options of {@link Ops.layerNorm}. */
+export interface LayerNormOptions extends AxisOption {
+  /** of the shape normalised over; default ones */
+  weight?: TensorLike;
+  /** of the shape normalised over; default zeros */
+  bias?: TensorLike;
+  /** added to the variance; default 1e-5 */
+  eps?: number;
+}
+
+/** The parts of attention by themselves. */
+export class Ops {
+  readonly #link: Link;
+
+  constructor(link: Link) {
+    this.#link = link;
+  }
+
+  /** x · weightᵀ + bias: `[..., in]`, `[out, in]`, `[out]` -> `[..., out]`. @throws AttnError `shape_mismatch` */
+  async linear(x: TensorLike, weight: TensorLike, bias?: TensorLike | null): Promise<Tensor> {
+    return this.#link.call({
+      op: "linear",
+      x: toTensor(x, "x"),
+      weight: toTensor(weight, "weight"),
+      bias: bias == null ? null : toTensor(bias, "bias"),
+    });
+  }
+
+  /** Softmax along an axis, as `torch.softmax`. @throws AttnError `invalid_option` for an axis that is not there */
+  async softmax(x: TensorLike, options: AxisOption = {}): Promise<Tensor> {
+    return this.#link.call({ op: "softmax", x: toTensor(x, "x"), axis: axisOf(options, ["axis"]) });
+  }
+
+  /** The logarithm of the softmax, as `torch.log_softmax`. @throws AttnError `invalid_option` */
+  async logSoftmax(x: TensorLike, options: AxisOption = {}): Promise<Tensor> {
+    return this.#link.call({ op: "logSoftmax", x: toTensor(x, "x"), axis: axisOf(options, ["axis"]) });
+  }
+
+  /** LayerNorm from an axis to the end, as `torch.nn.functional.layer_norm`. @throws AttnError `shape_mismatch` */
+  async layerNorm(x: TensorLike, options: LayerNormOptions = {}): Promise<Tensor> {
+    const axis = axisOf(options, ["axis", "weight", "bias", "eps"]);
+    const { weight, bias, eps = 1e-5 } = options;
+    if (!(typeof eps === "number" && eps >= 0)) throw invalidOption("eps", eps, "a number of at least 0");
+    return this.#link.call({
+      op: "layerNorm",
+      x: toTensor(x, "x"),
+      weight: weight == null ? null : toTensor(weight, "weight"),
+      bias: bias == null ? null : toTensor(bias, "bias"),
+      eps,
+      axis,
+    });
+  }
+
+  /** x Φ(x), exact or by its tanh approximation, as `torch.nn.functional.gelu`. */
+  async gelu(x: TensorLike, options: { approximate?: "none" | "tanh" } = {}): Promise<Tensor> {
+    known(options, ["approximate"]);
+    const { approximate = "none" } = options;
+    if (approximate !== "none" && approximate !== "tanh") {
+      throw invalidOption("approximate", approximate, '"none" or "tanh"');
+    }
+    return this.#activation(x, approximate === "tanh" ? "gelu_tanh" : "gelu");
+  }
+
+  /** max(0, x) */
+  async relu(x: TensorLike): Promise<Tensor> {
+    return this.#activation(x, "relu");
+  }
+
+  /** x sigmoid(x) */
+  async silu(x: TensorLike): Promise<Tensor> {
+    return this.#activation(x, "silu");
+  }
+
+  #activation(x: TensorLike, name: Activation): Promise<Tensor> {
+    return this.#link.call({ op: "activation", x: toTensor(x, "x"), name });
+  }
+}
+
+function known(options: object, names: readonly string[]): void {
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) throw invalidOption(name, "an unknown option", `one of ${names.join(", ")}`);
+  }
+}
+
+function axisOf(options: AxisOption, names: readonly string[]): number {
+  known(options, names);
+  const { axis = -1 } = options;
+  if (!Number.isInteger(axis)) throw invalidOption("axis", axis, "a whole number");
+  return axis;
+}

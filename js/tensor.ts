@@ -1,0 +1,101 @@
+import { AttnError } from "./errors.ts";
+
+/** Row-major float32 numbers and their shape, outermost axis first. */
+export interface Tensor {
+  readonly data: Float32Array;
+  readonly shape: readonly number[];
+}
+
+/** Numbers in brackets, as a notebook shows them. */
+export type NestedArray = readonly (number | NestedArray)[] | Float32Array | Float64Array | Int32Array | Uint8Array;
+
+/** What every function takes where it needs numbers. */
+export type TensorLike = Tensor | NestedArray;
+
+/**
+ * A tensor of nested arrays, or of flat numbers and a shape.
+ *
+ * @throws AttnError `invalid_tensor` with the place in `details.path` for ragged, empty, wrong-sized or non-numeric input.
+ * NaN and infinity are let through.
+ */
+export function tensor(nested: TensorLike): Tensor;
+export function tensor(data: ArrayLike<number>, shape: readonly number[]): Tensor;
+export function tensor(data: TensorLike | ArrayLike<number>, shape?: readonly number[]): Tensor {
+  return shape === undefined ? toTensor(data as TensorLike) : shaped(data as ArrayLike<number>, shape);
+}
+
+/** The tensor of what a user gave for `argument`; always a copy. */
+export function toTensor(value: TensorLike, argument = "tensor"): Tensor {
+  if (isTensor(value)) return shaped(value.data, value.shape, argument);
+  const shape: number[] = [];
+  for (let level: unknown = value; isList(level); level = level[0]) {
+    if (level.length === 0)
+      throw invalid(
+        argument,
+        shape.map(() => 0),
+        "an empty array",
+        "at least one number",
+      );
+    shape.push(level.length);
+  }
+  if (shape.length === 0) throw invalid(argument, [], shown(value), "a tensor or nested arrays of numbers");
+  const data = new Float32Array(shape.reduce((size, axis) => size * axis, 1));
+  let filled = 0;
+  const fill = (level: unknown, path: number[]): void => {
+    const depth = path.length;
+    if (depth === shape.length) {
+      if (typeof level !== "number") throw invalid(argument, path, shown(level), "a number");
+      data[filled++] = level;
+      return;
+    }
+    if (!isList(level)) throw invalid(argument, path, shown(level), `an array of ${shape[depth]}`);
+    if (level.length !== shape[depth]) {
+      throw invalid(argument, path, `an array of ${level.length}`, `an array of ${shape[depth]}, as the first`);
+    }
+    for (let i = 0; i < level.length; i++) fill(level[i], [...path, i]);
+  };
+  fill(value, []);
+  return { data, shape };
+}
+
+function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "tensor"): Tensor {
+  if (!isList(data)) throw invalid(argument, [], shown(data), "an array of numbers");
+  if (!Array.isArray(shape) || shape.length === 0) {
+    throw invalid(argument, [], `shape ${shown(shape)}`, "a shape of at least one axis");
+  }
+  shape.forEach((axis, i) => {
+    if (!Number.isSafeInteger(axis) || axis < 1) {
+      throw invalid(argument, [], `axis ${i} of length ${shown(axis)}`, "a whole number of at least 1");
+    }
+  });
+  const size = shape.reduce((size, axis) => size * axis, 1);
+  if (data.length !== size) {
+    throw invalid(argument, [], `${data.length} numbers`, `${size} numbers for shape [${shape.join(", ")}]`);
+  }
+  for (let i = 0; i < data.length; i++) {
+    if (typeof data[i] !== "number") throw invalid(argument, [i], shown(data[i]), "a number");
+  }
+  return { data: Float32Array.from(data), shape: [...shape] };
+}
+
+export function isTensor(value: unknown): value is Tensor {
+  return typeof value === "object" && value !== null && "data" in value && "shape" in value;
+}
+
+function isList(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? value : Array.isArray(value) ? `an array of ${value.length}` : String(value);
+}
+
+function invalid(argument: string, path: readonly number[], found: string, expected: string): AttnError {
+  const place = path.length > 0 ? `${argument}[${path.join("][")}]` : argument;
+  return new AttnError("invalid_tensor", `${place}: found ${found}, expected ${expected}`, {
+    argument,
+    path,
+    found,
+    expected,
+  });
+}

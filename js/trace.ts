@@ -1,0 +1,147 @@
+import { AttnError } from "./errors.ts";
+import type { Explanation, RemaskOptions, Stage } from "./generated.ts";
+import type { Mask } from "./mask.ts";
+import { type Tensor, tensor } from "./tensor.ts";
+
+/** Which layer of a stack; default 0. */
+export interface LayerOption {
+  layer?: number;
+}
+
+/** What a pass with another mask gives. */
+export interface Remasked {
+  readonly output: Tensor;
+  /** The weights of the first layer. */
+  readonly weights: Tensor | null;
+  readonly trace: Trace;
+}
+
+/** The engine's side of a trace. */
+export interface TraceSource {
+  explain(stage: Stage, layer: number, index: number[]): Promise<Explanation>;
+  remask(mask: Mask | null, options: Partial<RemaskOptions>): Promise<Remasked>;
+  dispose(): void;
+}
+
+export interface KeptStage {
+  readonly name: Stage;
+  readonly layer: number;
+  readonly tensor: Tensor;
+}
+
+/** A number as JSON has it; what JSON lacks is a word. */
+type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
+
+/** A trace as plain data. */
+export interface TraceJson {
+  readonly format: "attnscope-trace/1";
+  readonly stages: readonly { name: Stage; layer: number; shape: readonly number[]; data: readonly JsonNumber[] }[];
+}
+
+/** Every stage of one pass, in order, with its shape. The numbers are copies. */
+export class Trace {
+  readonly #stages: readonly KeptStage[];
+  readonly #source: TraceSource | null;
+
+  constructor(stages: readonly KeptStage[], source: TraceSource | null) {
+    this.#stages = stages;
+    this.#source = source;
+  }
+
+  /** The names of a layer's stages, in order: input, query, ..., output. */
+  get stages(): Stage[] {
+    return [...new Set(this.#stages.map(({ name }) => name))];
+  }
+
+  /** The number of layers; 1 but for a stack. */
+  get nLayers(): number {
+    return this.#stages.reduce((n, { layer }) => Math.max(n, layer + 1), 0);
+  }
+
+  /** A stage's numbers. @throws AttnError `no_such_stage` */
+  stage(name: Stage, { layer = 0 }: LayerOption = {}): Tensor {
+    const found = this.#stages.find((stage) => stage.name === name && stage.layer === layer);
+    if (found) return found.tensor;
+    const available = this.#stages.filter((stage) => stage.layer === layer).map((stage) => stage.name);
+    const message = `stage ${name} of layer ${layer} is not in the trace; available: ${available.join(", ") || "none"}`;
+    throw new AttnError("no_such_stage", message, { stage: name, layer, available });
+  }
+
+  /**
+   * How one cell was made, as arithmetic with the numbers the pass used.
+   *
+   * @throws AttnError `no_such_stage`, `shape_mismatch` for a cell that is not there, `no_engine` for a trace read from a file
+   */
+  async explain(name: Stage, index: readonly number[], { layer = 0 }: LayerOption = {}): Promise<Explanation> {
+    const { shape } = this.stage(name, { layer });
+    const inside =
+      Array.isArray(index) &&
+      index.length === shape.length &&
+      index.every((at, axis) => Number.isInteger(at) && at >= 0 && at < (shape[axis] as number));
+    if (!inside) {
+      const expected = `a cell of ${name} [${shape.join(", ")}]`;
+      throw new AttnError("shape_mismatch", `index: found [${index}], expected ${expected}`, {
+        found: index,
+        expected,
+      });
+    }
+    return this.#engine().explain(name, layer, [...index]);
+  }
+
+  /**
+   * The same pass with another mask, or with none: mask, softmax and what follows are done again, no projection is.
+   *
+   * @throws AttnError `mask_shape`, `invalid_option`, `no_engine` for a trace read from a file
+   */
+  async remask(mask: Mask | null, options: Partial<RemaskOptions> = {}): Promise<Remasked> {
+    return this.#engine().remask(mask, options);
+  }
+
+  /** Lets the engine forget the pass at once. The numbers here stay; `explain` and `remask` then throw "disposed". */
+  dispose(): void {
+    this.#source?.dispose();
+  }
+
+  /** Plain data for `JSON.stringify`; NaN and infinity survive. */
+  toJSON(): TraceJson {
+    return {
+      format: "attnscope-trace/1",
+      stages: this.#stages.map(({ name, layer, tensor: { data, shape } }) => ({
+        name,
+        layer,
+        shape,
+        data: Array.from(data, (x) => (Number.isFinite(x) ? x : (String(x) as JsonNumber))),
+      })),
+    };
+  }
+
+  /** A trace read back, from what `toJSON` gave or from its text. @throws AttnError `bad_file` */
+  static fromJSON(json: TraceJson | string): Trace {
+    let parsed: TraceJson;
+    try {
+      parsed = typeof json === "string" ? (JSON.parse(json) as TraceJson) : json;
+    } catch (reason) {
+      throw new AttnError("bad_file", `the trace is not JSON: ${(reason as Error).message}`, { format: "json" });
+    }
+    if (parsed?.format !== "attnscope-trace/1" || !Array.isArray(parsed.stages)) {
+      throw new AttnError("bad_file", `found format ${parsed?.format}, expected attnscope-trace/1`, { format: "json" });
+    }
+    const stages = parsed.stages.map(({ name, layer, shape, data }) => ({
+      name,
+      layer,
+      tensor: tensor(data.map(jsonNumber), shape),
+    }));
+    return new Trace(stages, null);
+  }
+
+  #engine(): TraceSource {
+    if (this.#source) return this.#source;
+    throw new AttnError("no_engine", "a trace read from a file has no engine to ask");
+  }
+}
+
+function jsonNumber(x: JsonNumber): number {
+  const isWord = x === "NaN" || x === "Infinity" || x === "-Infinity";
+  // Anything else that is not a number is left for tensor() to refuse with its place.
+  return isWord ? Number(x) : (x as number);
+}

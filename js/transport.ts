@@ -1,0 +1,104 @@
+// One way to call the engine, whether it lives in this thread or in a worker.
+import { AttnError, type PlainError } from "./errors.ts";
+import { Host, type Request } from "./host.ts";
+
+export interface Transport {
+  /** Requests are carried out in the order of the calls. */
+  call<T>(request: Request): Promise<T>;
+  close(): void;
+}
+
+/** The engine in this thread. */
+export class Local implements Transport {
+  readonly #host: Host;
+
+  constructor(maxBytes: number) {
+    this.#host = new Host(maxBytes);
+  }
+
+  // Carried out before the first await, so that the order is that of the calls.
+  async call<T>(request: Request): Promise<T> {
+    return this.#host.handle(request) as T;
+  }
+
+  close(): void {
+    this.#host.close();
+  }
+}
+
+/** What the page tells its worker first. */
+export interface WorkerStart {
+  readonly module: WebAssembly.Module;
+  readonly maxBytes: number;
+}
+
+export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request };
+
+export type WorkerReply = { ready: true } | { id: number; value: unknown } | { id: number; error: PlainError };
+
+interface Waiting {
+  resolve(value: never): void;
+  reject(reason: AttnError): void;
+}
+
+/** The engine in a worker. */
+export class Remote implements Transport {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 0;
+  #dead: AttnError | null = null;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  static start(module: WebAssembly.Module, maxBytes: number): Promise<Remote> {
+    const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
+    const remote = new Remote(worker);
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
+        if ("ready" in data) resolve(remote);
+        else remote.#settle(data);
+      };
+      worker.onerror = (event) => {
+        const error = new AttnError("engine_crashed", `the engine's worker failed: ${event.message ?? "not loaded"}`);
+        remote.#die(error);
+        reject(error);
+      };
+      remote.#post({ start: { module, maxBytes } });
+    });
+  }
+
+  call<T>(request: Request): Promise<T> {
+    if (this.#dead) return Promise.reject(this.#dead);
+    return new Promise((resolve, reject) => {
+      const id = this.#next++;
+      this.#waiting.set(id, { resolve, reject });
+      this.#post({ id, request });
+    });
+  }
+
+  close(): void {
+    this.#worker.terminate();
+    this.#die(new AttnError("disposed", "the engine was destroyed"));
+  }
+
+  #post(message: WorkerMessage): void {
+    this.#worker.postMessage(message);
+  }
+
+  #settle(reply: Exclude<WorkerReply, { ready: true }>): void {
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    if ("error" in reply) {
+      const { code, message, details } = reply.error;
+      waiting?.reject(new AttnError(code, message, details));
+    } else waiting?.resolve(reply.value as never);
+  }
+
+  #die(error: AttnError): void {
+    this.#dead = error;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}

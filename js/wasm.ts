@@ -1,0 +1,87 @@
+// The only importer of the generated glue. The engine's WebAssembly is instantiated once a realm, and again after a crash.
+import { AttnError, plainError } from "./errors.ts";
+import { VERSION } from "./generated.ts";
+import init, * as bindings from "./wasm/attnscope.js";
+
+export type Glue = typeof bindings;
+
+/** Where the engine's WebAssembly comes from: an address, its bytes, or a compiled module. */
+export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
+
+let loading: Promise<WebAssembly.Module> | undefined;
+let ready = false;
+let instances = 0;
+let crashed = false;
+
+/** Makes the glue usable in this realm and gives the compiled module, which another realm can use too. */
+export async function load(source?: WasmSource): Promise<WebAssembly.Module> {
+  loading ??= start(source).catch((reason: unknown) => {
+    loading = undefined;
+    throw reason;
+  });
+  const module = await loading;
+  if (crashed) {
+    bindings.__wbg_reset_state();
+    crashed = false;
+    instances++;
+  }
+  return module;
+}
+
+async function start(source?: WasmSource): Promise<WebAssembly.Module> {
+  const module = await compile(source ?? new URL("./wasm/attnscope_bg.wasm", import.meta.url));
+  await init({ module_or_path: module });
+  const built = bindings.version();
+  if (built !== VERSION) {
+    throw new AttnError("engine_crashed", `the WebAssembly is of version ${built}, expected ${VERSION}`, {
+      found: built,
+      expected: VERSION,
+    });
+  }
+  ready = true;
+  return module;
+}
+
+async function compile(source: WasmSource): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  if (typeof source !== "string" && !(source instanceof URL)) return WebAssembly.compile(source);
+  const url = new URL(source, import.meta.url);
+  if (url.protocol === "file:" && typeof process !== "undefined") {
+    const { readFile } = process.getBuiltinModule("node:fs/promises");
+    return WebAssembly.compile(new Uint8Array(await readFile(url)));
+  }
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${response.statusText}`);
+  // Some servers do not know WebAssembly's media type, without which it cannot be compiled while it arrives.
+  return response.headers.get("Content-Type")?.startsWith("application/wasm")
+    ? WebAssembly.compileStreaming(response)
+    : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** The glue; `no_engine` before any engine was created. */
+export function glue(): Glue {
+  if (!ready) throw new AttnError("no_engine", "no engine was created yet: await createEngine() first");
+  return bindings;
+}
+
+/** Which of the realm's instances is in use; an object of an earlier one is lost. */
+export function instance(): number {
+  return instances;
+}
+
+export function hasCrashed(): boolean {
+  return crashed;
+}
+
+/** Runs something of the glue; an engine's error becomes an AttnError, anything else is a crash. */
+export function throwTyped<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (thrown) {
+    if (thrown instanceof AttnError) throw thrown;
+    const plain = plainError(thrown);
+    if (plain) throw new AttnError(plain.code, plain.message, plain.details);
+    crashed = true;
+    throw new AttnError("engine_crashed", `the engine crashed (${thrown}); create a new one`);
+  }
+}

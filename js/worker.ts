@@ -1,0 +1,37 @@
+// The engine in a worker: messages in, replies out, numbers as transferables.
+import { plainError } from "./errors.ts";
+import { Host } from "./host.ts";
+import type { WorkerMessage, WorkerReply } from "./transport.ts";
+import { load } from "./wasm.ts";
+
+const scope = self as unknown as {
+  onmessage: ((event: MessageEvent<WorkerMessage>) => void) | null;
+  postMessage(reply: WorkerReply, transfer?: Transferable[]): void;
+};
+
+let host: Host | undefined;
+
+scope.onmessage = async ({ data }) => {
+  if ("start" in data) {
+    await load(data.start.module);
+    host = new Host(data.start.maxBytes);
+    scope.postMessage({ ready: true });
+    return;
+  }
+  try {
+    const value = host?.handle(data.request);
+    scope.postMessage({ id: data.id, value }, [...buffersIn(value)]);
+  } catch (thrown) {
+    const error = plainError(thrown) ?? { code: "engine_crashed", message: String(thrown), details: {} };
+    scope.postMessage({ id: data.id, error });
+  }
+};
+
+/** The memory behind every typed array in a reply. */
+function buffersIn(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
+  if (ArrayBuffer.isView(value)) found.add(value.buffer as ArrayBuffer);
+  else if (typeof value === "object" && value !== null) {
+    for (const inner of Object.values(value)) buffersIn(inner, found);
+  }
+  return found;
+}

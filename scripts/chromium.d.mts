@@ -1,0 +1,2 @@
+export function chromium(): string | undefined;
+export const CHROMIUM_ARGS: string[];

@@ -1,0 +1,11 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vite";
+
+const repository = fileURLToPath(new URL("../../..", import.meta.url));
+
+export default defineConfig({
+  resolve: { alias: { attnscope: `${repository}dist/index.js` } },
+  server: { fs: { allow: [repository] } },
+  // The package finds its worker and its .wasm beside itself, so it is served as it is.
+  optimizeDeps: { exclude: ["attnscope"] },
+});
