@@ -47,34 +47,38 @@ pub fn options<T: DeserializeOwned>(value: JsValue) -> Thrown<T> {
     for name in given.iter().filter_map(|name| name.as_string()) {
         if !fields.contains(&&name[..]) {
             let expected = format!("one of {}", fields.join(", "));
-            return Err(invalid(&name, &"an unknown option".into(), &expected));
+            let found = "an unknown option".into();
+            return Err(throw(AttnError::InvalidOption { option: name, found, expected }));
         }
     }
     read(value)
 }
 
-/// A tagged object, such as a mask's rule.
+/// A tagged object, such as a mask's rule, or a word of a few.
 pub fn read<T: DeserializeOwned>(value: JsValue) -> Thrown<T> {
     let deserializer = serde_wasm_bindgen::Deserializer::from(value.clone());
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path = error.path().to_string();
         let message = error.inner().to_string();
-        let message = message.strip_prefix("Error: ").unwrap_or(&message);
-        let found = Reflect::get(&value, &(&path[..]).into()).unwrap_or(JsValue::UNDEFINED);
-        if path == "." {
-            throw(AttnError::InvalidOption {
-                option: "options".into(),
-                found: "an object that does not fit".into(),
-                expected: message.into(),
-            })
-        } else {
-            invalid(&path, &found, message)
+        // serde says "missing field `x`", or "... found ..., expected ...".
+        if let Some((_, missing)) = message.split_once("missing field `") {
+            return invalid(missing.trim_end_matches('`'), &JsValue::UNDEFINED, "a value");
         }
+        let expected = message.split_once("expected ").map_or(&message[..], |(_, expected)| expected);
+        let expected = if expected == "usize" { "a whole number of at least 0" } else { expected };
+        if path == "." {
+            return invalid("value", &value, expected);
+        }
+        let found = path.split('.').try_fold(value.clone(), |at, name| Reflect::get(&at, &name.into()));
+        invalid(&path, &found.unwrap_or(JsValue::UNDEFINED), expected)
     })
 }
 
 fn invalid(option: &str, found: &JsValue, expected: &str) -> JsValue {
-    let found = found.as_string().unwrap_or_else(|| format!("{found:?}"));
+    let text = || found.as_string().map(|text| format!("\"{text}\""));
+    let number = || found.as_f64().map(|number| number.to_string());
+    let other = || format!("{found:?}").replace("JsValue(", "").trim_end_matches(')').into();
+    let found = text().or_else(number).unwrap_or_else(other);
     throw(AttnError::InvalidOption { option: option.into(), found, expected: expected.into() })
 }
 

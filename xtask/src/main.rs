@@ -26,7 +26,9 @@ fn main() -> anyhow::Result<()> {
 fn types() -> String {
     let mut text = String::from("// Generated from the engine's Rust types; do not edit.\n");
     let version = env!("CARGO_PKG_VERSION");
-    text.push_str(&format!("\n/** The version of the engine that these types belong to. */\nexport const VERSION = \"{version}\";\n"));
+    text.push_str(&format!(
+        "\n/** The version of the engine that these types belong to. */\nexport const VERSION = \"{version}\";\n"
+    ));
     macro_rules! declare {
         ($($name:ident),*) => { $(
             let docs = $name::docs().unwrap_or_default();

@@ -1,0 +1,254 @@
+// Every error code that can be met, from JavaScript, with the place it names.
+import { AttnError, createEngine, type Engine, type ErrorCode, mask, Trace, tensor } from "attnscope";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+
+let engine: Engine;
+beforeAll(async () => {
+  engine = await createEngine();
+});
+afterAll(() => engine.destroy());
+
+async function caught(run: () => unknown): Promise<AttnError> {
+  try {
+    await run();
+  } catch (error) {
+    expect(error).toBeInstanceOf(AttnError);
+    return error as AttnError;
+  }
+  throw new Error("nothing was thrown");
+}
+
+const X = [
+  [1, 2, 3, 4],
+  [5, 6, 7, 8],
+];
+const attention = () => engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
+// What a caller without types can do.
+const untyped = (value: unknown) => value as never;
+
+const cases: [ErrorCode, string, () => unknown, object][] = [
+  [
+    "not_divisible",
+    "heads that do not divide",
+    () => engine.multiHeadAttention({ dModel: 10, nHeads: 4 }),
+    { dModel: 10, nHeads: 4 },
+  ],
+  [
+    "not_divisible",
+    "a block's heads",
+    () => engine.transformerBlock({ dModel: 10, nHeads: 4 }),
+    { dModel: 10, nHeads: 4 },
+  ],
+  [
+    "invalid_option",
+    "an unknown option of a module",
+    () => engine.multiHeadAttention(untyped({ dModel: 4, nHeads: 2, heads: 2 })),
+    { option: "heads" },
+  ],
+  [
+    "invalid_option",
+    "an unknown option of a pass",
+    () => attention().forward(X, untyped({ causal: true })),
+    { option: "causal" },
+  ],
+  ["invalid_option", "an unknown option of the engine", () => createEngine(untyped({ gpu: true })), { option: "gpu" }],
+  [
+    "invalid_option",
+    "a size that is missing",
+    () => engine.multiHeadAttention(untyped({ dModel: 4 })),
+    { option: "nHeads", found: "undefined" },
+  ],
+  [
+    "invalid_option",
+    "a size of zero",
+    () => engine.multiHeadAttention({ dModel: 4, nHeads: 0 }),
+    { option: "nHeads", found: "0" },
+  ],
+  [
+    "invalid_option",
+    "a size that is not whole",
+    () => engine.multiHeadAttention({ dModel: 4.5, nHeads: 1 }),
+    { option: "dModel", found: "4.5" },
+  ],
+  [
+    "invalid_option",
+    "a size that is negative",
+    () => engine.multiHeadAttention({ dModel: -4, nHeads: 1 }),
+    { option: "dModel", found: "-4" },
+  ],
+  [
+    "invalid_option",
+    "a wrong type",
+    () => attention().forward(X, untyped({ isCausal: "yes" })),
+    { option: "isCausal", found: '"yes"', expected: "a boolean" },
+  ],
+  [
+    "invalid_option",
+    "a word that is none of the choices",
+    () => engine.transformerBlock(untyped({ dModel: 4, nHeads: 2, activation: "tanh" })),
+    { option: "activation", found: '"tanh"' },
+  ],
+  [
+    "invalid_option",
+    "a head mask of the wrong length",
+    () => attention().forward(X, { headMask: [1] }),
+    { option: "headMask" },
+  ],
+  [
+    "invalid_option",
+    "a softcap below zero",
+    () => engine.scaledDotProductAttention(X, X, X, { softcap: -1 }),
+    { option: "softcap" },
+  ],
+  [
+    "invalid_option",
+    "no number of layers",
+    () => engine.transformer(untyped({ dModel: 4, nHeads: 2 })),
+    { option: "nLayers" },
+  ],
+  ["invalid_option", "a window below zero", () => mask.slidingWindow(-1), { option: "width", found: "-1" }],
+  ["invalid_option", "not a mask", () => attention().forward(X, { mask: untyped([[1]]) }), { option: "mask" }],
+  [
+    "invalid_option",
+    "the opposite of a bias",
+    () => attention().forward(X, { mask: mask.alibi(2).not() }),
+    { option: "not" },
+  ],
+  [
+    "invalid_option",
+    "an axis that is not there",
+    () => engine.ops.softmax(X, { axis: 2 }),
+    { option: "axis", found: "2" },
+  ],
+  ["invalid_option", "an empty range", async () => engine.torchGenerator(0).randint(3, 3, [1]), { option: "high" }],
+  ["invalid_option", "a convention that is none", () => mask.causal().toTorch(untyped("numpy")), { found: '"numpy"' }],
+  ["invalid_tensor", "a ragged array", () => tensor([[1, 2], [3]]), { path: [1] }],
+  [
+    "invalid_tensor",
+    "a word",
+    () => attention().forward([[1, 2, 3, 4], untyped([5, 6, "abc", 8])]),
+    { argument: "x", path: [1, 2], found: "abc" },
+  ],
+  ["invalid_tensor", "nothing", () => tensor([]), { found: "an empty array" }],
+  ["invalid_tensor", "an empty row", () => tensor([[]]), { found: "an empty array" }],
+  ["invalid_tensor", "too few numbers", () => tensor([1, 2, 3], [2, 2]), { found: "3 numbers" }],
+  ["invalid_tensor", "null", () => attention().forward(untyped(null)), { argument: "x", found: "null" }],
+  ["shape_mismatch", "x of the wrong width", () => attention().forward([[1, 2]]), { argument: "x", found: [1, 2] }],
+  [
+    "shape_mismatch",
+    "keys and values of different lengths",
+    () => attention().forward(X, { key: X, value: [X[0] as number[]] }),
+    { argument: "value" },
+  ],
+  ["shape_mismatch", "keys of another width", () => engine.scaledDotProductAttention(X, [[1]], X), { argument: "key" }],
+  ["shape_mismatch", "a bias of the wrong size", () => engine.ops.linear(X, X, [1]), { argument: "bias" }],
+  [
+    "mask_shape",
+    "a mask that fits no scores",
+    () => attention().forward(X, { mask: mask.fromKeep([[1, 1, 1]]) }),
+    { mask: [1, 3], scores: [1, 2, 2, 2] },
+  ],
+  [
+    "mask_shape",
+    "a mask for each of three heads",
+    () => attention().forward(X, { mask: mask.perHead([mask.causal()]) }),
+    { mask: [1] },
+  ],
+  ["bad_state_dict", "nothing in it", () => attention().loadStateDict({}), { entry: "query.weight" }],
+  [
+    "no_such_stage",
+    "a stage that is not there",
+    async () => (await attention().forward(X, { trace: true })).trace?.stage("norm"),
+    { stage: "norm", layer: 0 },
+  ],
+  [
+    "no_such_stage",
+    "a layer that is not there",
+    async () => (await attention().forward(X, { trace: true })).trace?.stage("scores", { layer: 1 }),
+    { layer: 1 },
+  ],
+  [
+    "no_engine",
+    "a trace from a file",
+    async () =>
+      Trace.fromJSON((await attention().forward(X, { trace: true })).trace?.toJSON() ?? "").explain(
+        "weights",
+        [0, 0, 0],
+      ),
+    {},
+  ],
+  ["bad_file", "a trace that is none", () => Trace.fromJSON("{"), { format: "json" }],
+  ["gpu_unavailable", "the GPU asked for by name", () => createEngine({ backend: "webgpu" }), { backend: "webgpu" }],
+];
+
+describe("errors", () => {
+  test.each(cases)("%s: %s", async (code, _, run, details) => {
+    const error = await caught(run);
+    expect(error.message).not.toBe("");
+    expect(error.code).toBe(code);
+    expect(error.details).toMatchObject(details);
+  });
+
+  test("too_large: refused before it is allocated", async () => {
+    const small = await createEngine({ maxBytes: 1000 });
+    const long = tensor(new Float32Array(100), [100, 1]);
+    const error = await caught(() => small.scaledDotProductAttention(long, long, long));
+    expect(error.code).toBe("too_large");
+    expect(error.details).toMatchObject({ maxBytes: 1000 });
+    const huge = await caught(() => engine.multiHeadAttention({ dModel: 1 << 20, nHeads: 1 }).forward(X));
+    expect(huge.code).toBe("disposed");
+  });
+
+  test("a bad entry names itself, and nothing is half loaded", async () => {
+    const mha = attention();
+    const before = await mha.stateDict();
+    const { "out.bias": _, ...missing } = before;
+    expect((await caught(() => mha.loadStateDict(missing))).details.entry).toBe("out.bias");
+    expect((await caught(() => mha.loadStateDict({ ...before, extra: [1] }))).details.entry).toBe("extra");
+    const wrong = { ...before, "key.weight": [[1]] };
+    expect((await caught(() => mha.loadStateDict(wrong))).details.entry).toBe("key.weight");
+    expect(await mha.stateDict()).toEqual(before);
+  });
+
+  test("disposed: an engine that was destroyed", async () => {
+    const gone = await createEngine();
+    const mha = gone.multiHeadAttention({ dModel: 4, nHeads: 2 });
+    const { trace } = await mha.forward(X, { trace: true });
+    gone.destroy();
+    gone.destroy();
+    for (const run of [
+      () => mha.forward(X),
+      () => mha.stateDict(),
+      () => gone.scaledDotProductAttention(X, X, X),
+      () => gone.ops.relu(X),
+      () => gone.torchGenerator(1),
+      () => gone.multiHeadAttention({ dModel: 4, nHeads: 2 }),
+      () => trace?.explain("weights", [0, 0, 0]),
+      () => gone.materialize(mask.causal(), { nQ: 1, nK: 1 }),
+    ]) {
+      expect((await caught(run)).code).toBe("disposed");
+    }
+    // The numbers that were copied over stay.
+    expect(trace?.stage("weights").shape).toEqual([2, 2, 2]);
+  });
+});
+
+test("engine_crashed: a trap is reported, later calls are refused, a new engine works", async () => {
+  const table = await import("../../dist/wasm/attnscope.js");
+  const trap = vi.spyOn(table.RawAttention.prototype, "forward").mockImplementation(() => {
+    throw new WebAssembly.RuntimeError("unreachable");
+  });
+  const broken = await createEngine();
+  const mha = broken.multiHeadAttention({ dModel: 4, nHeads: 2 });
+  expect((await caught(() => mha.forward(X))).code).toBe("engine_crashed");
+  trap.mockRestore();
+  expect((await caught(() => mha.forward(X))).code).toBe("engine_crashed");
+  expect((await caught(() => broken.ops.relu(X))).code).toBe("engine_crashed");
+  broken.destroy();
+
+  const fresh = await createEngine();
+  const { weights } = await fresh.multiHeadAttention({ dModel: 4, nHeads: 2 }).forward(X);
+  expect(weights?.shape).toEqual([2, 2, 2]);
+  expect((await caught(() => mha.forward(X))).code).toBe("disposed");
+  fresh.destroy();
+});
