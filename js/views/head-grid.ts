@@ -1,8 +1,8 @@
-import type { Place, Selection } from "../selection.js";
-import { type HeatmapOptions, heatmap } from "./heatmap.js";
-import type { Cell } from "./matrix-grid.js";
-import { adoptStyles } from "./styles.js";
-import type { View } from "./view.js";
+import type { Place, Selection } from "../selection.ts";
+import { type HeatmapOptions, heatmap } from "./heatmap.ts";
+import type { Cell } from "./matrix-grid.ts";
+import { adoptStyles } from "./styles.ts";
+import type { View } from "./view.ts";
 
 /** Which of the selection's fields a stage's rows and columns are. */
 export interface Axes {
@@ -10,7 +10,10 @@ export interface Axes {
   readonly column: "key" | "feature";
 }
 
-export type HeadGridOptions = Omit<HeatmapOptions, "matrix" | "label" | "describe" | "selected" | "onSelect" | "hidden"> & {
+export type HeadGridOptions = Omit<
+  HeatmapOptions,
+  "matrix" | "label" | "describe" | "selected" | "onSelect" | "hidden"
+> & {
   /** `[heads, rows, columns]`, row-major. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
   /** Hidden cells of all heads, `[heads, rows, columns]`, or of one matrix that holds for every head. */
@@ -56,7 +59,10 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
 
   function cellOf(place: Place): Cell {
     const { rows, columns } = sizes();
-    return { row: Math.min(place[options.axes.row], rows - 1), column: Math.min(place[options.axes.column], columns - 1) };
+    return {
+      row: Math.min(place[options.axes.row], rows - 1),
+      column: Math.min(place[options.axes.column], columns - 1),
+    };
   }
 
   function toHeatmap(head: number): HeatmapOptions {

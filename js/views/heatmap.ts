@@ -1,9 +1,9 @@
 import { format } from "d3-format";
-import { type Cell, type Drawn, type MatrixGridOptions, matrixGrid } from "./matrix-grid.js";
-import { type PaletteName, palette, step } from "./palette.js";
-import { type Matrix, raster } from "./raster.js";
-import type { Theme } from "./theme.js";
-import type { View } from "./view.js";
+import { type Cell, type Drawn, type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
+import { type PaletteName, palette, step } from "./palette.ts";
+import { type Matrix, raster } from "./raster.ts";
+import type { Theme } from "./theme.ts";
+import type { View } from "./view.ts";
 
 export interface HeatmapOptions {
   /** Row-major values, `rows * columns` of them. */
@@ -63,7 +63,8 @@ function toGrid(given: HeatmapOptions): MatrixGridOptions {
     const value = valueAt(at);
     const hatched = isHidden(at);
     // A hidden cell shows a number only where the mask did not silence it: a row with nothing allowed.
-    if (hatched && !options.hiddenKeepsColor) return { fill: null, ink: theme.ink, hatched, text: visibleThrough(value) };
+    if (hatched && !options.hiddenKeepsColor)
+      return { fill: null, ink: theme.ink, hatched, text: visibleThrough(value) };
     if (Number.isNaN(value)) return { fill: null, ink: theme.ink, hatched, text: "NaN" };
     const colors = palette(options.palette, theme.dark);
     const at256 = step(value, domain);

@@ -1,5 +1,5 @@
-import { type Cell, type MatrixGridOptions, matrixGrid } from "./matrix-grid.js";
-import type { View } from "./view.js";
+import { type Cell, type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
+import type { View } from "./view.ts";
 
 export interface MaskEditorOptions {
   readonly rows: number;

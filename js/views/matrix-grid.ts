@@ -1,7 +1,7 @@
-import { adoptStyles } from "./styles.js";
-import { hatch, type Theme, themeOf } from "./theme.js";
-import type { View } from "./view.js";
-import { visible } from "./visible.js";
+import { adoptStyles } from "./styles.ts";
+import { hatch, type Theme, themeOf } from "./theme.ts";
+import type { View } from "./view.ts";
+import { visible } from "./visible.ts";
 
 export interface Cell {
   readonly row: number;
@@ -114,7 +114,8 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
     const widest = (texts: readonly string[]) =>
       texts.reduce((most, text) => Math.max(most, context.measureText(visible(text)).width), 0);
     const labelLimit = Math.min(LABEL_LIMIT, available * 0.3);
-    const left = Math.ceil(Math.max(Math.min(widest(rowLabels), labelLimit), context.measureText(`${rowAxis} ↓`).width)) + GAP;
+    const left =
+      Math.ceil(Math.max(Math.min(widest(rowLabels), labelLimit), context.measureText(`${rowAxis} ↓`).width)) + GAP;
     const right = marks ? Math.ceil(Math.max(widest(marks.texts), context.measureText(marks.heading).width)) + GAP : 1;
     const exact = Math.min(maxCell, (available - left - right) / columns);
     const cellWidth = exact > SMALLEST_CELL ? Math.floor(exact) : Math.max(exact, 1 / columns);
@@ -122,7 +123,16 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
     const keys = widest(columnLabels);
     const turned = keys > cellWidth - 4;
     const top = AXIS + (turned ? Math.ceil(Math.min(keys, labelLimit)) : FONT) + GAP;
-    return { left, top, cellWidth, cellHeight, width: cellWidth * columns, height: cellHeight * rows, turned, labelLimit };
+    return {
+      left,
+      top,
+      cellWidth,
+      cellHeight,
+      width: cellWidth * columns,
+      height: cellHeight * rows,
+      turned,
+      labelLimit,
+    };
   }
 
   function drawCells(theme: Theme, at: Geometry, ratio: number): void {
@@ -192,7 +202,11 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
       if (r % every !== 0 && !on) continue;
       if (every > 1 && !on && selected && Math.abs(r - selected.row) < every) continue;
       style(on);
-      context.fillText(shorten(context, visible(rowLabels[r] ?? ""), at.labelLimit), at.left - GAP, at.top + (r + 0.5) * at.cellHeight);
+      context.fillText(
+        shorten(context, visible(rowLabels[r] ?? ""), at.labelLimit),
+        at.left - GAP,
+        at.top + (r + 0.5) * at.cellHeight,
+      );
     }
     for (let c = 0; c < columns; c++) {
       const on = c === selected?.column || c === hovered?.column;
@@ -255,7 +269,12 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
 
   function placeGrid(at: Geometry): void {
     const { rows, columns, selected, label, describe, onPress } = options;
-    Object.assign(grid.style, { left: `${at.left}px`, top: `${at.top}px`, width: `${at.width}px`, height: `${at.height}px` });
+    Object.assign(grid.style, {
+      left: `${at.left}px`,
+      top: `${at.top}px`,
+      width: `${at.width}px`,
+      height: `${at.height}px`,
+    });
     grid.classList.toggle("attn-paint", onPress !== null);
     grid.setAttribute("aria-label", label);
     grid.setAttribute("aria-rowcount", String(rows));

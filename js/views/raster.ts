@@ -1,5 +1,5 @@
-import type { Palette } from "./palette.js";
-import { step } from "./palette.js";
+import type { Palette } from "./palette.ts";
+import { step } from "./palette.ts";
 
 /** A matrix in row-major order. */
 export interface Matrix {
@@ -17,7 +17,12 @@ export interface RasterOptions {
 }
 
 // Each pixel shows the largest magnitude of its block, so that a lone spike stays visible.
-function peak(matrix: Matrix, rows: readonly [number, number], columns: readonly [number, number], hidden: RasterOptions["hidden"]): number {
+function peak(
+  matrix: Matrix,
+  rows: readonly [number, number],
+  columns: readonly [number, number],
+  hidden: RasterOptions["hidden"],
+): number {
   let found = Number.NaN;
   for (let row = rows[0]; row < rows[1]; row++) {
     for (let column = columns[0]; column < columns[1]; column++) {

@@ -24,6 +24,8 @@ const CSS = `
 .attn-terms tr[data-zero] { opacity: 0.72; }
 .attn-terms tr[aria-current] > * { font-weight: 600; }
 .attn-terms tfoot > tr > * { border-block-start: 1px solid color-mix(in srgb, currentColor 30%, transparent); }
+.attn-legend { display: flex; align-items: center; gap: 0.5em; font-variant-numeric: tabular-nums; }
+.attn-legend-hidden { margin-inline-start: 0.8em; outline: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
 `;
 
 const adopted = new WeakSet<Document | ShadowRoot>();

@@ -1,4 +1,4 @@
-import { isDark } from "./palette.js";
+import { isDark } from "./palette.ts";
 
 /** The page's own colours and typeface, read from the element a view stands in. */
 export interface Theme {

@@ -1,0 +1,182 @@
+import type { Explanation, Stage, Term } from "../generated.ts";
+import { number } from "./number.ts";
+import { adoptStyles } from "./styles.ts";
+import type { View } from "./view.ts";
+import { visible } from "./visible.ts";
+
+/** The words of the inspector. */
+export interface InspectorText {
+  readonly stage: (stage: Stage) => string;
+  /** The two factors of a dot product and what is summed over, by the stage they give. */
+  readonly factors: (stage: Stage) => { readonly over: string; readonly left: string; readonly right: string };
+  readonly product: string;
+  readonly bias: string;
+  readonly sum: string;
+  readonly key: string;
+  readonly max: string;
+  readonly allowed: string;
+  readonly hidden: (fill: string) => string;
+  readonly given: string;
+  readonly mean: string;
+  readonly variance: string;
+}
+
+export interface CellInspectorOptions {
+  /** The steps to the cell, in order; each as the engine explains it. */
+  readonly steps: readonly Explanation[];
+  readonly keyLabels: readonly string[];
+  readonly text: InspectorText;
+}
+
+// How each stage follows from the one before, as a formula beside its name.
+const FORMULAS: Partial<Record<Stage, string>> = {
+  scores: "q · k",
+  scaled: "s / √d_k",
+  weights: "e^(m − max) / Σ",
+  context: "Σ w · v",
+  query: "x · W_Q",
+  key: "x · W_K",
+  value: "x · W_V",
+  output: "concat · W_O",
+};
+
+type Child = Node | string;
+
+function make<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, ...children: Child[]): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  element.append(...children);
+  return element;
+}
+
+function cells(tag: "th" | "td", texts: readonly string[]): HTMLTableCellElement[] {
+  return texts.map((text) => make(tag, text));
+}
+
+function table(label: string, head: readonly string[], body: readonly HTMLTableRowElement[], foot: readonly string[]) {
+  const headRow = make("tr", ...cells("th", head));
+  for (const cell of headRow.cells) cell.scope = "col";
+  const [footName = "", ...footRest] = foot;
+  const footHead = make("th", footName);
+  footHead.scope = "row";
+  const frame = make(
+    "div",
+    make(
+      "table",
+      make("thead", headRow),
+      make("tbody", ...body),
+      make("tfoot", make("tr", footHead, ...cells("td", footRest))),
+    ),
+  );
+  frame.className = "attn-terms";
+  frame.tabIndex = 0;
+  frame.setAttribute("role", "region");
+  frame.setAttribute("aria-label", label);
+  return frame;
+}
+
+function termRow(name: string, term: Term, values: readonly number[], current: boolean): HTMLTableRowElement {
+  const head = make("th", visible(name));
+  head.scope = "row";
+  const row = make("tr", head, ...cells("td", values.map(number)));
+  if (term.product === 0) row.dataset.zero = "";
+  if (current) row.setAttribute("aria-current", "true");
+  return row;
+}
+
+/** The arithmetic that made one cell, step by step, with the numbers of the pass. It computes nothing itself. */
+export function cellInspector(element: HTMLElement, start: CellInspectorOptions): View<CellInspectorOptions> {
+  adoptStyles(element);
+  let options = start;
+  const list = document.createElement("ol");
+  list.className = "attn-steps";
+  element.append(list);
+
+  function dot(step: Explanation): Child[] {
+    const { text, keyLabels } = options;
+    const { over, left, right } = text.factors(step.stage);
+    const rows = step.terms.map((term) => {
+      const name = step.stage === "context" ? (keyLabels[Number(term.label)] ?? term.label) : term.label;
+      return termRow(name, term, [term.left, term.right, term.product], false);
+    });
+    const { bias = 0 } = step.constants;
+    if (bias !== 0) rows.push(make("tr", make("th", text.bias), ...cells("td", ["", "", number(bias)])));
+    return [
+      table(text.stage(step.stage), [over, left, right, text.product], rows, [text.sum, "", "", number(step.value)]),
+    ];
+  }
+
+  function softmax(step: Explanation): Child[] {
+    const { text, keyLabels } = options;
+    const { max = 0, exp = 0, sum = 0 } = step.constants;
+    const selected = step.index.at(-1);
+    const rows = step.terms.map((term) => {
+      const key = Number(term.label);
+      return termRow(keyLabels[key] ?? term.label, term, [term.left, term.product], key === selected);
+    });
+    const head = [text.key, "m", `e^(m − ${number(max)})`];
+    return [
+      table(text.stage(step.stage), head, rows, [text.sum, "", number(sum)]),
+      make("p", `${number(exp)} / ${number(sum)} = ${number(step.value)}`),
+    ];
+  }
+
+  function body(step: Explanation): Child[] {
+    const { text } = options;
+    const { constants, terms, value } = step;
+    switch (step.operation) {
+      case "dot":
+        return dot(step);
+      case "softmax":
+        return softmax(step);
+      case "scale":
+        return terms.map(({ left, right, product }) =>
+          make("p", `${number(left)} × ${number(right)} = ${number(product)}`),
+        );
+      case "softcap": {
+        const { x = 0, cap = 0 } = constants;
+        return [make("p", `${number(cap)} · tanh(${number(x)} / ${number(cap)}) = ${number(value)}`)];
+      }
+      case "mask": {
+        const { allowed = 1, scaled = 0, bias = 0, fill = 0 } = constants;
+        if (allowed === 0) return [make("p", text.hidden(number(fill)))];
+        return [make("p", bias === 0 ? text.allowed : `${number(scaled)} + ${number(bias)} = ${number(value)}`)];
+      }
+      case "sum":
+        return [make("p", terms.map(({ product }) => number(product)).join(" + "))];
+      case "layer_norm": {
+        const { x = 0, mean = 0, variance = 0, eps = 0, weight = 1, bias = 0 } = constants;
+        const sum = `(${number(x)} − ${number(mean)}) / √(${number(variance)} + ${number(eps)})`;
+        return [make("p", `${sum} × ${number(weight)} + ${number(bias)} = ${number(value)}`)];
+      }
+      case "given":
+        return [make("p", text.given)];
+      default:
+        return [make("p", `${step.operation}(${number(constants.x ?? 0)}) = ${number(value)}`)];
+    }
+  }
+
+  function show(): void {
+    list.replaceChildren(
+      ...options.steps.map((step) => {
+        const formula = FORMULAS[step.stage];
+        const title = make("span", options.text.stage(step.stage), ...(formula ? [` = ${formula}`] : []));
+        const value = make("span", number(step.value));
+        const item = make("li", make("h4", title, value), ...body(step));
+        item.dataset.stage = step.stage;
+        value.dataset.value = String(step.value);
+        return item;
+      }),
+    );
+  }
+
+  show();
+  return {
+    update(change) {
+      options = { ...options, ...change };
+      show();
+    },
+    destroy() {
+      list.remove();
+    },
+  };
+}
