@@ -1,5 +1,5 @@
 // Runs the golden cases of the two posts through the package, in Node and in browsers alike.
-import type * as Attnscope from "../js/index.ts";
+import type * as Attnscope from "attnscope";
 
 type Tensor = Attnscope.Tensor;
 

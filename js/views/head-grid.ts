@@ -68,15 +68,15 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
   function toHeatmap(head: number): HeatmapOptions {
     const { rows, columns } = sizes();
     const size = rows * columns;
-    const { values, hidden, selection: _, titles: __, axes, minWidth: ___, label, describe, ...rest } = options;
+    const { values, hidden, selection: _, titles: __, axes, minWidth: ___, ...rest } = options;
     const offset = hidden && hidden.length > size ? head * size : 0;
     return {
       ...rest,
       matrix: { data: values.data.subarray(head * size, (head + 1) * size), rows, columns },
       hidden: hidden ? hidden.subarray(offset, offset + size) : null,
       selected: selection.place.head === head || heads.length === 1 ? cellOf(selection.place) : null,
-      label: label(head),
-      describe: (cell, value) => describe(head, cell, value),
+      label: options.label(head),
+      describe: (cell, value) => options.describe(head, cell, value),
       onSelect: ({ row, column }) => selection.set({ head, [axes.row]: row, [axes.column]: column }),
     };
   }

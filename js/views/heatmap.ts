@@ -24,6 +24,7 @@ export interface HeatmapOptions {
   /** A heading for the rows' sums; null for none. */
   readonly sums?: string | null;
   readonly maxCell?: number;
+  readonly maxCellHeight?: number;
   readonly selected?: Cell | null;
   readonly label: string;
   readonly describe: (cell: Cell, value: number) => string;
@@ -40,6 +41,7 @@ const DEFAULTS = {
   numbers: ".2f",
   sums: null,
   maxCell: 44,
+  maxCellHeight: 44,
   selected: null,
   onSelect: () => {},
 } as const;
@@ -85,6 +87,7 @@ function toGrid(given: HeatmapOptions): MatrixGridOptions {
     columnAxis: options.columnAxis,
     marks: options.sums === null ? null : { heading: options.sums, texts: rowSums(matrix).map(write) },
     maxCell: options.maxCell,
+    maxCellHeight: options.maxCellHeight,
     selected: options.selected,
     label: options.label,
     describe: (at) => options.describe(at, valueAt(at)),

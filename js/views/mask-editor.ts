@@ -64,6 +64,7 @@ export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View
       columnAxis: options.columnAxis ?? "key",
       marks: null,
       maxCell: options.maxCell ?? 40,
+      maxCellHeight: options.maxCell ?? 40,
       selected: options.selected ?? null,
       label,
       describe: (cell) => options.describe(cell, isAllowed(cell)),

@@ -26,7 +26,9 @@ export interface MatrixGridOptions {
   readonly columnAxis: string;
   /** A number beside each row, under a heading: the rows' sums. */
   readonly marks: { readonly heading: string; readonly texts: readonly string[] } | null;
+  /** The largest a cell may become; cells are square unless the height is held lower. */
   readonly maxCell: number;
+  readonly maxCellHeight: number;
   readonly selected: Cell | null;
   /** The grid's name, and what is said of a cell, to somebody who does not see it. */
   readonly label: string;
@@ -109,7 +111,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
   const context = canvas.getContext("2d") as CanvasRenderingContext2D;
 
   function measure(theme: Theme, available: number): Geometry {
-    const { rows, columns, rowLabels, columnLabels, rowAxis, marks, maxCell } = options;
+    const { rows, columns, rowLabels, columnLabels, rowAxis, marks, maxCell, maxCellHeight } = options;
     context.font = `${FONT}px ${theme.font}`;
     const widest = (texts: readonly string[]) =>
       texts.reduce((most, text) => Math.max(most, context.measureText(visible(text)).width), 0);
@@ -119,7 +121,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
     const right = marks ? Math.ceil(Math.max(widest(marks.texts), context.measureText(marks.heading).width)) + GAP : 1;
     const exact = Math.min(maxCell, (available - left - right) / columns);
     const cellWidth = exact > SMALLEST_CELL ? Math.floor(exact) : Math.max(exact, 1 / columns);
-    const cellHeight = cellWidth;
+    const cellHeight = Math.min(cellWidth, maxCellHeight);
     const keys = widest(columnLabels);
     const turned = keys > cellWidth - 4;
     const top = AXIS + (turned ? Math.ceil(Math.min(keys, labelLimit)) : FONT) + GAP;
@@ -138,7 +140,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
   function drawCells(theme: Theme, at: Geometry, ratio: number): void {
     const { rows, columns } = options;
     const pattern = hatch(context, theme, ratio);
-    if (at.cellWidth < SMALLEST_CELL) {
+    if (at.cellHeight < SMALLEST_CELL) {
       const width = Math.max(1, Math.round(at.width * ratio));
       const height = Math.max(1, Math.round(at.height * ratio));
       if (pattern) {
@@ -151,7 +153,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
       return;
     }
     const gap = at.cellWidth > 14 ? 1 : 0.5;
-    const size = Math.min(12.5, Math.max(9, at.cellWidth * 0.34));
+    const size = Math.min(12.5, Math.max(9, at.cellHeight * 0.4));
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (let r = 0; r < rows; r++) {
@@ -179,7 +181,9 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
   function drawLabels(theme: Theme, at: Geometry): void {
     const { rows, columns, rowLabels, columnLabels, rowAxis, columnAxis, marks, selected } = options;
     const faint = 0.76;
-    const every = Math.max(1, Math.ceil((FONT + 1) / at.cellWidth));
+    const step = (cell: number) => Math.max(1, Math.ceil((FONT + 1) / cell));
+    const everyRow = step(at.cellHeight);
+    const everyColumn = step(at.cellWidth);
     context.fillStyle = theme.ink;
     context.direction = "ltr";
     context.font = `${FONT}px ${theme.font}`;
@@ -199,8 +203,8 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
     context.textAlign = "right";
     for (let r = 0; r < rows; r++) {
       const on = r === selected?.row || r === hovered?.row;
-      if (r % every !== 0 && !on) continue;
-      if (every > 1 && !on && selected && Math.abs(r - selected.row) < every) continue;
+      if (r % everyRow !== 0 && !on) continue;
+      if (everyRow > 1 && !on && selected && Math.abs(r - selected.row) < everyRow) continue;
       style(on);
       context.fillText(
         shorten(context, visible(rowLabels[r] ?? ""), at.labelLimit),
@@ -210,8 +214,8 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
     }
     for (let c = 0; c < columns; c++) {
       const on = c === selected?.column || c === hovered?.column;
-      if (c % every !== 0 && !on) continue;
-      if (every > 1 && !on && selected && Math.abs(c - selected.column) < every) continue;
+      if (c % everyColumn !== 0 && !on) continue;
+      if (everyColumn > 1 && !on && selected && Math.abs(c - selected.column) < everyColumn) continue;
       style(on);
       const text = shorten(context, visible(columnLabels[c] ?? ""), at.turned ? at.labelLimit : at.cellWidth + 4);
       const x = at.left + (c + 0.5) * at.cellWidth;
@@ -232,7 +236,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
       style(false);
       const x = at.left + at.width + GAP;
       context.fillText(marks.heading, x, at.top - GAP - FONT / 2 + 1);
-      for (let r = 0; r < rows; r += every) {
+      for (let r = 0; r < rows; r += everyRow) {
         style(r === selected?.row);
         context.fillText(marks.texts[r] ?? "", x, at.top + (r + 0.5) * at.cellHeight);
       }
@@ -268,7 +272,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
   }
 
   function placeGrid(at: Geometry): void {
-    const { rows, columns, selected, label, describe, onPress } = options;
+    const { rows, columns, selected, label, onPress } = options;
     Object.assign(grid.style, {
       left: `${at.left}px`,
       top: `${at.top}px`,
@@ -290,7 +294,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
     row.setAttribute("aria-rowindex", String(cell.row + 1));
     active.setAttribute("aria-colindex", String(cell.column + 1));
     active.setAttribute("aria-selected", String(selected !== null));
-    const said = describe(cell);
+    const said = options.describe(cell);
     if (active.getAttribute("aria-label") === said) return;
     active.setAttribute("aria-label", said);
     if (document.activeElement === grid) live.textContent = said;
