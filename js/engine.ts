@@ -109,6 +109,7 @@ export class Engine {
   /** The parts of attention by themselves. */
   readonly ops: Ops;
 
+  /** @internal */
   constructor(link: Link) {
     this.#link = link;
     const kernel = glue().kernelName() as EngineInfo["kernel"];

@@ -10,9 +10,10 @@ import type { Tensor } from "./tensor.ts";
  */
 export class Generator {
   readonly #link: Link;
-  /** The engine's name for it. */
+  /** The engine's name for it. @internal */
   readonly id: number;
 
+  /** @internal */
   constructor(link: Link, seed: number | bigint) {
     if (typeof seed !== "bigint" && !Number.isSafeInteger(seed)) throw invalidOption("seed", seed, "a whole number");
     this.#link = link;

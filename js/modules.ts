@@ -67,6 +67,7 @@ export class Weighted {
   readonly #link: Link;
   readonly #id: number;
 
+  /** @internal */
   protected constructor(link: Link, kind: "attention" | "transformer", options: Drawn) {
     this.#link = link;
     this.#id = link.newId();
@@ -75,7 +76,7 @@ export class Weighted {
     link.watch(this, this.#id);
   }
 
-  /** The options that the engine reads: all but where the weights come from. */
+  /** The options that the engine reads: all but where the weights come from. @internal */
   static settings<T extends Drawn>({ seed, generator, ...settings }: T): Omit<T, keyof Drawn> {
     if (seed !== undefined && generator !== undefined) {
       throw invalidOption("generator", "a generator beside a seed", "one of them");
@@ -107,6 +108,7 @@ export class Weighted {
     await this.#link.call({ op: "loadStateDict", id: this.#id, entries });
   }
 
+  /** @internal */
   protected async pass(
     inputs: { x: Tensor; key?: Tensor | null; value?: Tensor | null },
     mask: Mask | null | undefined,
@@ -128,6 +130,7 @@ export class Weighted {
 
 /** Multi-head attention with its weights, after `torch.nn.MultiheadAttention`. */
 export class MultiHeadAttention extends Weighted {
+  /** @internal */
   constructor(link: Link, options: MultiHeadAttentionOptions) {
     super(link, "attention", options);
   }
@@ -151,6 +154,7 @@ export class MultiHeadAttention extends Weighted {
 
 /** A transformer block, after `torch.nn.TransformerEncoderLayer`. */
 export class TransformerBlock extends Weighted {
+  /** @internal */
   constructor(link: Link, options: Omit<TransformerOptions, "nLayers">) {
     super(link, "transformer", options);
   }
@@ -165,6 +169,7 @@ export class TransformerBlock extends Weighted {
 
 /** A stack of transformer blocks; the mask holds in each. */
 export class Transformer extends Weighted {
+  /** @internal */
   constructor(link: Link, options: TransformerOptions) {
     super(link, "transformer", options);
   }

@@ -22,6 +22,7 @@ export interface LayerNormOptions extends AxisOption {
 export class Ops {
   readonly #link: Link;
 
+  /** @internal */
   constructor(link: Link) {
     this.#link = link;
   }

@@ -3,6 +3,7 @@ import { AttnError, plainError } from "./errors.ts";
 import { VERSION } from "./generated.ts";
 import init, * as bindings from "./wasm/attnscope.js";
 
+/** @internal */
 export type Glue = typeof bindings;
 
 /** Where the engine's WebAssembly comes from: an address, its bytes, or a compiled module. */
@@ -58,7 +59,7 @@ async function compile(source: WasmSource): Promise<WebAssembly.Module> {
     : WebAssembly.compile(await response.arrayBuffer());
 }
 
-/** The glue; `no_engine` before any engine was created. */
+/** The glue; `no_engine` before any engine was created. @internal */
 export function glue(): Glue {
   if (!ready) throw new AttnError("no_engine", "no engine was created yet: await createEngine() first");
   return bindings;

@@ -1,5 +1,5 @@
 // The package as a user gets it: packed, installed into an empty folder, run in Node.js and type-checked.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -93,7 +93,11 @@ test.each([
 ])("type-checks with moduleResolution %s", (moduleResolution, module) => {
   cpSync(new URL("consumer.ts", import.meta.url), path.join(folder, "consumer.ts"));
   const tsc = path.join(repository, "node_modules/typescript/bin/tsc");
-  const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
+  const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom"];
   const resolution = ["--module", module, "--moduleResolution", moduleResolution];
-  run(process.execPath, [tsc, ...options, ...resolution, "consumer.ts"]);
+  const { stdout } = spawnSync(process.execPath, [tsc, ...options, ...resolution, "consumer.ts"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  expect(stdout).toBe("");
 });
