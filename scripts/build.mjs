@@ -68,6 +68,9 @@ step("wasm", { inputs: [...RUST, "bindings"], output: "js/wasm/attnscope_bg.wasm
     "--out-name",
     "attnscope",
   ]);
+  // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
+  const types = "js/wasm/attnscope.d.ts";
+  writeFileSync(types, readFileSync(types, "utf8").replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
   npx("binaryen/bin/wasm-opt", "-O3", engine, "-o", engine);
   const text = execFileSync(process.execPath, ["node_modules/binaryen/bin/wasm-dis", engine], {
     maxBuffer: 2 ** 30,

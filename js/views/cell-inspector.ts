@@ -13,12 +13,9 @@ export interface InspectorText {
   readonly bias: string;
   readonly sum: string;
   readonly key: string;
-  readonly max: string;
   readonly allowed: string;
   readonly hidden: (fill: string) => string;
   readonly given: string;
-  readonly mean: string;
-  readonly variance: string;
 }
 
 export interface CellInspectorOptions {

@@ -1,6 +1,6 @@
 import type { Place, Selection } from "../selection.ts";
 import { type HeatmapOptions, heatmap } from "./heatmap.ts";
-import type { Cell } from "./matrix-grid.ts";
+import type { Cell } from "./matrix-drawing.ts";
 import { adoptStyles } from "./styles.ts";
 import type { View } from "./view.ts";
 
@@ -12,7 +12,7 @@ export interface Axes {
 
 export type HeadGridOptions = Omit<
   HeatmapOptions,
-  "matrix" | "label" | "describe" | "selected" | "onSelect" | "hidden"
+  "matrix" | "label" | "describe" | "selected" | "isCurrent" | "onSelect" | "hidden"
 > & {
   /** `[heads, rows, columns]`, row-major. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
@@ -74,7 +74,8 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
       ...rest,
       matrix: { data: values.data.subarray(head * size, (head + 1) * size), rows, columns },
       hidden: hidden ? hidden.subarray(offset, offset + size) : null,
-      selected: selection.place.head === head || heads.length === 1 ? cellOf(selection.place) : null,
+      selected: cellOf(selection.place),
+      isCurrent: selection.place.head === head || values.shape[0] === 1,
       label: options.label(head),
       describe: (cell, value) => options.describe(head, cell, value),
       onSelect: ({ row, column }) => selection.set({ head, [axes.row]: row, [axes.column]: column }),
@@ -118,7 +119,8 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
 
   function point(): void {
     heads.forEach((head, i) => {
-      head.view.update({ selected: toHeatmap(i).selected ?? null });
+      const { selected = null, isCurrent = true } = toHeatmap(i);
+      head.view.update({ selected, isCurrent });
     });
   }
 

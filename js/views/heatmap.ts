@@ -1,5 +1,6 @@
 import { format } from "d3-format";
-import { type Cell, type Drawn, type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
+import type { Cell, Drawn } from "./matrix-drawing.ts";
+import { type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
 import { type PaletteName, palette, step } from "./palette.ts";
 import { type Matrix, raster } from "./raster.ts";
 import type { Theme } from "./theme.ts";
@@ -26,6 +27,8 @@ export interface HeatmapOptions {
   readonly maxCell?: number;
   readonly maxCellHeight?: number;
   readonly selected?: Cell | null;
+  /** Whether this is the matrix the selection is in, not only one that shares it; default true. */
+  readonly isCurrent?: boolean;
   readonly label: string;
   readonly describe: (cell: Cell, value: number) => string;
   readonly onSelect?: (cell: Cell) => void;
@@ -43,6 +46,7 @@ const DEFAULTS = {
   maxCell: 44,
   maxCellHeight: 44,
   selected: null,
+  isCurrent: true,
   onSelect: () => {},
 } as const;
 
@@ -89,6 +93,7 @@ function toGrid(given: HeatmapOptions): MatrixGridOptions {
     maxCell: options.maxCell,
     maxCellHeight: options.maxCellHeight,
     selected: options.selected,
+    isCurrent: options.isCurrent,
     label: options.label,
     describe: (at) => options.describe(at, valueAt(at)),
     cell,

@@ -4,7 +4,7 @@ export { type Axes, type HeadGridOptions, headGrid } from "./head-grid.ts";
 export { type HeatmapOptions, heatmap } from "./heatmap.ts";
 export { type LegendOptions, legend } from "./legend.ts";
 export { type MaskEditorOptions, maskEditor } from "./mask-editor.ts";
-export type { Cell } from "./matrix-grid.ts";
+export type { Cell } from "./matrix-drawing.ts";
 export { number } from "./number.ts";
 export { isDark, type PaletteName, palette, step } from "./palette.ts";
 export type { Matrix } from "./raster.ts";

@@ -1,4 +1,4 @@
-import { number } from "./number.ts";
+import { format } from "d3-format";
 import { type PaletteName, palette } from "./palette.ts";
 import { adoptStyles } from "./styles.ts";
 import { hatch, themeOf } from "./theme.ts";
@@ -10,6 +10,8 @@ export interface LegendOptions {
   /** What the hatching means; null where nothing is hidden. */
   readonly hidden: string | null;
 }
+
+const ends = format(".2~f");
 
 const WIDTH = 140;
 const HEIGHT = 9;
@@ -44,7 +46,7 @@ export function legend(element: HTMLElement, start: LegendOptions): View<LegendO
       colors.fillRect((i * WIDTH) / css.length, 0, WIDTH / css.length + 0.5, HEIGHT);
     });
     const [low, high] = options.domain;
-    const parts: (Node | string)[] = [number(low), ramp, number(high)];
+    const parts: (Node | string)[] = [ends(low), ramp, ends(high)];
     if (options.hidden !== null) {
       const [swatch, lines] = canvas(18);
       lines.fillStyle = hatch(lines, theme, window.devicePixelRatio || 1) ?? theme.ink;

@@ -1,4 +1,5 @@
-import { type Cell, type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
+import type { Cell } from "./matrix-drawing.ts";
+import { type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
 import type { View } from "./view.ts";
 
 export interface MaskEditorOptions {
@@ -66,6 +67,7 @@ export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View
       maxCell: options.maxCell ?? 40,
       maxCellHeight: options.maxCell ?? 40,
       selected: options.selected ?? null,
+      isCurrent: true,
       label,
       describe: (cell) => options.describe(cell, isAllowed(cell)),
       cell: (cell, theme) => ({

@@ -12,7 +12,8 @@ export interface Palette {
 }
 
 const STEPS = 256;
-const NEUTRAL_DARK = "rgb(38, 43, 51)";
+const NEUTRAL_LIGHT = "rgb(247, 246, 242)";
+const NEUTRAL_DARK = "rgb(33, 38, 47)";
 
 type Interpolate = (t: number) => string;
 
@@ -27,11 +28,13 @@ function blend(from: string, to: string, t: number): string {
   return `rgb(${start.map((value, i) => Math.round(value + ((end[i] ?? 0) - value) * t)).join(", ")})`;
 }
 
-// Nothing should look like nothing: on a dark page both maps run from dark to bright.
+// Zero looks like the page: each map leaves a neutral colour, and on a dark page runs from dark to bright.
+const emerge = (neutral: string, color: string, t: number) => blend(neutral, color, Math.min(1, t * 6));
+
 const INTERPOLATE: Record<PaletteName, { light: Interpolate; dark: Interpolate }> = {
   sequential: {
-    light: (t) => interpolateYlGnBu(t),
-    dark: (t) => interpolateYlGnBu(1 - t * 0.94),
+    light: (t) => emerge(NEUTRAL_LIGHT, interpolateYlGnBu(t), t),
+    dark: (t) => emerge(NEUTRAL_DARK, interpolateYlGnBu(0.96 - t * 0.9), t),
   },
   diverging: {
     light: (t) => interpolateRdBu(0.06 + 0.88 * t),
@@ -73,5 +76,5 @@ export function step(value: number, [low, high]: readonly [number, number]): num
 
 /** Whether an element's text is light, that is, whether its page is dark. */
 export function isDark(color: string): boolean {
-  return luminance(channels(color)) > 0.4;
+  return luminance(channels(color)) > 0.25;
 }

@@ -1,0 +1,129 @@
+import type { StateDict, Tensor } from "attnscope";
+
+/** What each of the readable heads looks at. */
+export type HeadRole = "previous" | "first" | "same" | "even";
+
+export const ROLES: readonly HeadRole[] = ["previous", "first", "same", "even"];
+
+/** Embeddings and weights with which attention itself does what the roles say. */
+export interface ReadableModel {
+  /** `[n, dModel]`: which word it is, beside where it stands. */
+  readonly x: Tensor;
+  readonly sizes: { readonly dModel: number; readonly nHeads: number; readonly dK: number; readonly dV: number };
+  readonly weights: StateDict;
+  /** A name for each column of the input and the output. */
+  readonly features: readonly string[];
+}
+
+const ONE_HOT_LIMIT = 16;
+
+function tensor(rows: number, columns: number): Tensor {
+  return { data: new Float32Array(rows * columns), shape: [rows, columns] };
+}
+
+function put(matrix: Tensor, row: number, column: number, value: number): void {
+  matrix.data[row * (matrix.shape[1] ?? 1) + column] = value;
+}
+
+/** Angles per step of the waves that tell `count` places apart: half a turn, a quarter, an eighth, ... */
+function waves(count: number): number[] {
+  return Array.from({ length: Math.ceil(Math.log2(Math.max(2, count))) + 1 }, (_, k) => Math.PI / 2 ** k);
+}
+
+// cos(90°) is 0, not 6e-17: these numbers are there to be read.
+const tidy = (value: number) => Math.round(value * 1e9) / 1e9;
+
+/** Place `i` as a cosine and a sine of each wave. Two places are alike only where all their waves agree. */
+function place(i: number, angles: readonly number[]): number[] {
+  return angles.flatMap((angle) => [tidy(Math.cos(angle * i)), tidy(Math.sin(angle * i))]);
+}
+
+function oneHot(i: number, size: number): number[] {
+  return Array.from({ length: size }, (_, k) => (k === i ? 1 : 0));
+}
+
+/**
+ * Four heads a person can read: the previous token, the first token, the same word, and all tokens evenly.
+ *
+ * An embedding is `[word | position]`. "Previous" turns each wave of the query back by one step, so that it meets the
+ * key one place earlier; "first" asks for position 0 whatever the token, through the bias; "same" compares the words;
+ * "even" asks for nothing, so every score is 0. Values carry the word, and the output is the mean over heads.
+ */
+export function readableHeads(tokens: readonly string[]): ReadableModel {
+  const spelled = tokens.map((token) => token.toLowerCase());
+  const vocabulary = [...new Set(spelled)];
+  const angles = waves(tokens.length);
+  const wordAngles = waves(vocabulary.length);
+  const isOneHot = vocabulary.length <= ONE_HOT_LIMIT;
+  const identity = (word: number) => (isOneHot ? oneHot(word, vocabulary.length) : place(word, wordAngles));
+
+  const wordSize = isOneHot ? vocabulary.length : 2 * wordAngles.length;
+  const positionSize = 2 * angles.length;
+  const dModel = wordSize + positionSize;
+  const nHeads = ROLES.length;
+  const dK = Math.max(wordSize, positionSize);
+  const dV = wordSize;
+
+  const x = tensor(tokens.length, dModel);
+  spelled.forEach((word, i) => {
+    x.data.set([...identity(vocabulary.indexOf(word)), ...place(i, angles)], i * dModel);
+  });
+
+  // How far the wanted score stands above the others once it was divided by sqrt(d_k): enough for a weight near 0.9.
+  const margin = (2 + Math.log(tokens.length)) * Math.sqrt(dK);
+  const byPlace = margin / 3;
+  const byWord = isOneHot ? margin : margin / 3;
+
+  const queryWeight = tensor(nHeads * dK, dModel);
+  const keyWeight = tensor(nHeads * dK, dModel);
+  const valueWeight = tensor(nHeads * dV, dModel);
+  const outWeight = tensor(dModel, nHeads * dV);
+  const queryBias = new Float32Array(nHeads * dK);
+  const rowsOf = (role: HeadRole) => ROLES.indexOf(role) * dK;
+
+  angles.forEach((angle, k) => {
+    const [cosine, sine] = [wordSize + 2 * k, wordSize + 2 * k + 1];
+    const row = rowsOf("previous") + 2 * k;
+    const [back, aside] = [byPlace * tidy(Math.cos(angle)), byPlace * tidy(Math.sin(angle))];
+    put(queryWeight, row, cosine, back);
+    put(queryWeight, row, sine, aside);
+    put(queryWeight, row + 1, cosine, -aside);
+    put(queryWeight, row + 1, sine, back);
+  });
+  queryBias.set(
+    place(0, angles).map((value) => byPlace * value),
+    rowsOf("first"),
+  );
+  for (let d = 0; d < positionSize; d++) {
+    put(keyWeight, rowsOf("previous") + d, wordSize + d, 1);
+    put(keyWeight, rowsOf("first") + d, wordSize + d, 1);
+  }
+  for (let d = 0; d < wordSize; d++) {
+    put(queryWeight, rowsOf("same") + d, d, byWord);
+    put(keyWeight, rowsOf("same") + d, d, 1);
+    for (let head = 0; head < nHeads; head++) {
+      put(valueWeight, head * dV + d, d, 1);
+      put(outWeight, d, head * dV + d, 1 / nHeads);
+    }
+  }
+
+  const zeros = (size: number): Tensor => ({ data: new Float32Array(size), shape: [size] });
+  return {
+    x,
+    sizes: { dModel, nHeads, dK, dV },
+    weights: {
+      "query.weight": queryWeight,
+      "query.bias": { data: queryBias, shape: [nHeads * dK] },
+      "key.weight": keyWeight,
+      "key.bias": zeros(nHeads * dK),
+      "value.weight": valueWeight,
+      "value.bias": zeros(nHeads * dV),
+      "out.weight": outWeight,
+      "out.bias": zeros(dModel),
+    },
+    features: [
+      ...(isOneHot ? vocabulary : wordAngles.flatMap((_, k) => [`w${k} cos`, `w${k} sin`])),
+      ...angles.flatMap((_, k) => [`p${k} cos`, `p${k} sin`]),
+    ],
+  };
+}

@@ -1,0 +1,55 @@
+import type { Stage, Tensor } from "attnscope";
+import type { Axes, PaletteName } from "attnscope/views";
+import type { Picture } from "./bench.svelte.ts";
+
+/** What a stage's rows and columns are. */
+export function axesOf(stage: Stage): Axes {
+  switch (stage) {
+    case "scores":
+    case "scaled":
+    case "masked":
+    case "weights":
+      return { row: "query", column: "key" };
+    case "key":
+    case "value":
+      return { row: "key", column: "feature" };
+    default:
+      return { row: "query", column: "feature" };
+  }
+}
+
+/** Stages that a mask changes, of which with and without can be compared. */
+export function isAfterMask(stage: Stage): boolean {
+  return ["weights", "context", "concat", "output"].includes(stage);
+}
+
+/** Whether hidden cells are hatched in a stage. */
+export function showsMask(stage: Stage): boolean {
+  return stage === "masked" || stage === "weights";
+}
+
+/** A stage as `[heads, rows, columns]`; a stage that is not split into heads is one matrix. */
+export function byHead({ data, shape }: Tensor): Tensor {
+  return shape.length === 2 ? { data, shape: [1, ...shape] } : { data, shape };
+}
+
+export function difference(one: Tensor, other: Tensor): Tensor {
+  return { data: one.data.map((value, i) => value - (other.data[i] ?? 0)), shape: one.shape };
+}
+
+/** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
+export function colorsOf(stage: Stage, values: Tensor, hidden: Uint8Array | null, isDifference = false) {
+  if (stage === "weights" && !isDifference) return { palette: "sequential" as PaletteName, domain: [0, 1] as const };
+  let reach = 0;
+  values.data.forEach((value, i) => {
+    const size = Math.abs(value);
+    if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
+  });
+  const end = reach || 1;
+  return { palette: "diverging" as PaletteName, domain: [-end, end] as const };
+}
+
+/** Nonzero where the mask hides; null where it hides nothing. */
+export function hiddenCells({ mask, allowed }: Picture): Uint8Array | null {
+  return mask ? allowed.map((cell) => 1 - cell) : null;
+}

@@ -1,0 +1,274 @@
+import type { EngineInfo, Stage } from "attnscope";
+import type { InspectorText } from "attnscope/views";
+import type { Problem } from "./bench.svelte.ts";
+import type { HeadRole } from "./readable-heads.ts";
+
+const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
+
+const en = {
+  tagline: "An attention microscope: type a sentence, paint a mask, read every number.",
+  language: "Language",
+  theme: "Theme",
+  themes: { system: "System", light: "Light", dark: "Dark" },
+
+  sentence: "Sentence",
+  tokens: (query: string, head: number) => `What “${query}” attends to in head ${head}. Choose a token to ask another.`,
+  askToken: (token: string) => `query ${token}`,
+
+  source: "Numbers from",
+  sources: { readable: "Readable heads", torch: "PyTorch seed" },
+  draw: "X drawn by",
+  seed: "Seed",
+  nHeads: "Heads",
+  dModel: "d_model",
+
+  stages: "Stages of the pass",
+  stage: {
+    input: "input",
+    key_input: "key input",
+    value_input: "value input",
+    query: "query",
+    key: "key",
+    value: "value",
+    scores: "scores",
+    scaled: "scaled",
+    capped: "capped",
+    masked: "masked",
+    weights: "weights",
+    context: "context",
+    concat: "concat",
+    output: "output",
+    residual: "residual",
+    norm: "norm",
+    hidden: "hidden",
+    activation: "activation",
+    feed_forward: "feed-forward",
+    residual2: "residual",
+    norm2: "norm",
+  } satisfies Record<Stage, string> as Record<Stage, string>,
+  stageNote: {
+    input: "One row a token: which word it is, and where it stands.",
+    query: "What each token asks for.",
+    key: "What each token answers to.",
+    value: "What each token hands on.",
+    scores: "How well each query meets each key: q · k.",
+    scaled: "The scores, divided by √d_k.",
+    masked: "The scaled scores; what the mask hides is out of reach.",
+    weights: "How each query shares its attention among the keys.",
+    context: "The values, mixed by the weights.",
+    concat: "The heads' contexts, side by side.",
+    output: "The heads put together by W_O.",
+  } as Partial<Record<Stage, string>>,
+  axis: { query: "query", key: "key", feature: "feature" },
+  head: (head: number) => `head ${head}`,
+  allHeads: "all heads",
+  role: {
+    previous: "the previous token",
+    first: "the first token",
+    same: "the same word",
+    even: "all evenly",
+  } satisfies Record<HeadRole, string> as Record<HeadRole, string>,
+  gridLabel: (title: string, stage: string, row: string, column: string) =>
+    `${title}, ${stage}: rows are ${row}, columns are ${column}`,
+  cell: (title: string, row: string, column: string, value: string) => `${title}, ${row}, ${column}, ${value}`,
+  axisValue: {
+    query: (t: string) => `query ${t}`,
+    key: (t: string) => `key ${t}`,
+    feature: (t: string) => `feature ${t}`,
+  },
+
+  compare: "Show",
+  comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
+  sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
+  hidden: "hidden",
+  freed: (head: number, query: string, freed: string, kept: string) =>
+    `In head ${head} the mask freed ${freed} of “${query}”’s attention; it went to ${kept}.`,
+  freedNothing: (head: number, query: string) => `In head ${head} the mask took nothing from “${query}”.`,
+  keysThatStay: (count: number) => (count === 1 ? "the one key that stays" : `the ${count} keys that stay`),
+  freedRow: (head: number, query: string) =>
+    `“${query}” may attend to nothing. With −1e9 its weights come out even, as if there were no mask; with −∞ they are NaN (head ${head}).`,
+  freedTotal: (freed: string, rows: number) => `All rows of the head: ${freed} of ${rows}.`,
+  noMask: "No mask: every query may attend to every key.",
+
+  mask: "Mask",
+  maskHint: "Click or drag to hide and show. Hatched is hidden.",
+  presets: { none: "none", causal: "causal", padding: "padding", painted: "painted" },
+  padded: "Padding tokens at the end",
+  maskGrid: "Mask for all heads: rows are queries, columns are keys; the space bar turns a cell over",
+  maskCell: (query: string, key: string, allowed: boolean) =>
+    `query ${query}, key ${key}, ${allowed ? "may attend" : "hidden"}`,
+  fill: "Hidden scores become",
+  fills: { "-1e9": "−1e9", "-inf": "−∞" },
+  convention: "In PyTorch",
+  conventions: { sdpa: "True = keep", mha: "True = hide", additive: "added" },
+  noMaskCode: "attn_mask = None",
+
+  inspector: "How this number is made",
+  inspectorOf: (place: string) => place,
+  program: "The same numbers in PyTorch",
+  copy: "Copy",
+  copied: "Copied",
+
+  status: ({ backend, kernel, threads, version }: EngineInfo) =>
+    `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
+  lastPass: (ms: string) => `last pass ${ms} ms`,
+  starting: "Starting the engine …",
+  problem: ({ code, message, found }: Problem): string => {
+    if (code === "not_whole")
+      return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
+    if (code === "no_tokens") return "Type at least one word. The picture is that of the last sentence.";
+    return message;
+  },
+
+  inspect: {
+    factors: (stage) => {
+      switch (stage) {
+        case "scores":
+          return { over: "d", left: "q", right: "k" };
+        case "context":
+          return { over: "key", left: "weight", right: "v" };
+        case "output":
+          return { over: "d", left: "concat", right: "W_O" };
+        default:
+          return { over: "d", left: "x", right: `W_${CODE_NAMES[stage] ?? ""}` };
+      }
+    },
+    product: "product",
+    bias: "bias",
+    sum: "sum",
+    key: "key",
+    allowed: "allowed: unchanged",
+    hidden: (fill) => `hidden: becomes ${fill}`,
+    given: "given, not computed",
+  } satisfies Omit<InspectorText, "stage"> as Omit<InspectorText, "stage">,
+};
+
+export type Text = typeof en;
+
+const zh: Text = {
+  tagline: "注意力显微镜：输入句子，涂画掩码，看清每一个数。",
+  language: "语言",
+  theme: "主题",
+  themes: { system: "跟随系统", light: "浅色", dark: "深色" },
+
+  sentence: "句子",
+  tokens: (query, head) => `第 ${head} 个头中“${query}”关注谁。点选词元可换一个查询。`,
+  askToken: (token) => `查询 ${token}`,
+
+  source: "数值来源",
+  sources: { readable: "可读的头", torch: "PyTorch 种子" },
+  draw: "X 取自",
+  seed: "种子",
+  nHeads: "头数",
+  dModel: "d_model",
+
+  stages: "计算的各个阶段",
+  stage: {
+    input: "输入",
+    key_input: "键输入",
+    value_input: "值输入",
+    query: "查询",
+    key: "键",
+    value: "值",
+    scores: "分数",
+    scaled: "缩放",
+    capped: "截顶",
+    masked: "掩码后",
+    weights: "权重",
+    context: "上下文",
+    concat: "拼接",
+    output: "输出",
+    residual: "残差",
+    norm: "归一化",
+    hidden: "隐藏层",
+    activation: "激活",
+    feed_forward: "前馈",
+    residual2: "残差",
+    norm2: "归一化",
+  },
+  stageNote: {
+    input: "每行一个词元：是哪个词，在哪个位置。",
+    query: "每个词元在问什么。",
+    key: "每个词元以什么应答。",
+    value: "每个词元交出什么。",
+    scores: "每个查询与每个键的契合程度：q · k。",
+    scaled: "分数除以 √d_k。",
+    masked: "缩放后的分数；被掩码遮住的够不着。",
+    weights: "每个查询如何把注意力分给各个键。",
+    context: "按权重混合的值。",
+    concat: "各个头的上下文并排放在一起。",
+    output: "W_O 把各个头合为一体。",
+  },
+  axis: { query: "查询", key: "键", feature: "特征" },
+  head: (head) => `头 ${head}`,
+  allHeads: "所有头",
+  role: { previous: "前一个词元", first: "第一个词元", same: "相同的词", even: "平均分配" },
+  gridLabel: (title, stage, row, column) => `${title}，${stage}：行为${row}，列为${column}`,
+  cell: (title, row, column, value) => `${title}，${row}，${column}，${value}`,
+  axisValue: { query: (t) => `查询 ${t}`, key: (t) => `键 ${t}`, feature: (t) => `特征 ${t}` },
+
+  compare: "显示",
+  comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
+  sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
+  hidden: "遮住",
+  freed: (head, query, freed, kept) => `在头 ${head} 中，掩码释放了“${query}”的 ${freed} 注意力，归于${kept}。`,
+  freedNothing: (head, query) => `在头 ${head} 中，掩码没有从“${query}”拿走什么。`,
+  keysThatStay: (count) => `留下的 ${count} 个键`,
+  freedRow: (head, query) =>
+    `“${query}”没有可关注的键。填 −1e9 时权重变为均匀，如同没有掩码；填 −∞ 时为 NaN（头 ${head}）。`,
+  freedTotal: (freed, rows) => `该头所有行合计：${rows} 中的 ${freed}。`,
+  noMask: "没有掩码：每个查询都可关注每个键。",
+
+  mask: "掩码",
+  maskHint: "点击或拖动来遮住、露出。斜线为遮住。",
+  presets: { none: "无", causal: "因果", padding: "填充", painted: "手绘" },
+  padded: "末尾的填充词元",
+  maskGrid: "所有头共用的掩码：行为查询，列为键；空格键切换单元格",
+  maskCell: (query, key, allowed) => `查询 ${query}，键 ${key}，${allowed ? "可关注" : "遮住"}`,
+  fill: "被遮住的分数变为",
+  fills: { "-1e9": "−1e9", "-inf": "−∞" },
+  convention: "PyTorch 写法",
+  conventions: { sdpa: "True = 保留", mha: "True = 遮住", additive: "相加" },
+  noMaskCode: "attn_mask = None",
+
+  inspector: "这个数是怎么来的",
+  inspectorOf: (place) => place,
+  program: "用 PyTorch 得到同样的数",
+  copy: "复制",
+  copied: "已复制",
+
+  status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
+  lastPass: (ms) => `上次计算 ${ms} 毫秒`,
+  starting: "正在启动引擎……",
+  problem: ({ code, message, found }) => {
+    if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
+    if (code === "no_tokens") return "请至少输入一个词。图中仍是上一个句子。";
+    if (code === "not_divisible") return `d_model 不能被头数整除（${message}）`;
+    return message;
+  },
+
+  inspect: {
+    factors: (stage) => {
+      const { over, left, right } = en.inspect.factors(stage);
+      return stage === "context"
+        ? { over: "键", left: "权重", right: "v" }
+        : { over, left: left === "concat" ? "拼接" : left, right };
+    },
+    product: "乘积",
+    bias: "偏置",
+    sum: "和",
+    key: "键",
+    allowed: "可关注：不变",
+    hidden: (fill) => `被遮住：变为 ${fill}`,
+    given: "直接给定，未经计算",
+  },
+};
+
+export type Language = "en" | "zh";
+
+export const TEXT: Record<Language, Text> = { en, zh };
+
+export const LANGUAGES: readonly { value: Language; label: string }[] = [
+  { value: "en", label: "English" },
+  { value: "zh", label: "中文" },
+];
