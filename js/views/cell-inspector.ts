@@ -25,18 +25,6 @@ export interface CellInspectorOptions {
   readonly text: InspectorText;
 }
 
-// How each stage follows from the one before, as a formula beside its name.
-const FORMULAS: Partial<Record<Stage, string>> = {
-  scores: "q · k",
-  scaled: "s / √d_k",
-  weights: "e^(m − max) / Σ",
-  context: "Σ w · v",
-  query: "x · W_Q",
-  key: "x · W_K",
-  value: "x · W_V",
-  output: "concat · W_O",
-};
-
 type Child = Node | string;
 
 function make<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, ...children: Child[]): HTMLElementTagNameMap[Tag] {
@@ -45,11 +33,37 @@ function make<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, ...children: Ch
   return element;
 }
 
-function cells(tag: "th" | "td", texts: readonly string[]): HTMLTableCellElement[] {
+// How each stage follows from the one before, as a formula beside its name.
+function formula(stage: Stage): Child[] {
+  const sup = (text: string) => make("sup", text);
+  const sub = (text: string) => make("sub", text);
+  switch (stage) {
+    case "query":
+      return ["x · W", sub("Q")];
+    case "key":
+      return ["x · W", sub("K")];
+    case "value":
+      return ["x · W", sub("V")];
+    case "scores":
+      return ["q · k"];
+    case "scaled":
+      return ["s / √d", sub("k")];
+    case "weights":
+      return ["e", sup("m − max"), " / Σ"];
+    case "context":
+      return ["Σ w · v"];
+    case "output":
+      return ["concat · W", sub("O")];
+    default:
+      return [];
+  }
+}
+
+function cells(tag: "th" | "td", texts: readonly Child[]): HTMLTableCellElement[] {
   return texts.map((text) => make(tag, text));
 }
 
-function table(label: string, head: readonly string[], body: readonly HTMLTableRowElement[], foot: readonly string[]) {
+function table(label: string, head: readonly Child[], body: readonly HTMLTableRowElement[], foot: readonly string[]) {
   const headRow = make("tr", ...cells("th", head));
   for (const cell of headRow.cells) cell.scope = "col";
   const [footName = "", ...footRest] = foot;
@@ -110,7 +124,7 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
       const key = Number(term.label);
       return termRow(keyLabels[key] ?? term.label, term, [term.left, term.product], key === selected);
     });
-    const head = [text.key, "m", `e^(m − ${number(max)})`];
+    const head = [text.key, "m", make("span", "e", make("sup", `m − ${number(max)}`))];
     return [
       table(text.stage(step.stage), head, rows, [text.sum, "", number(sum)]),
       make("p", `${number(exp)} / ${number(sum)} = ${number(step.value)}`),
@@ -155,8 +169,8 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
   function show(): void {
     list.replaceChildren(
       ...options.steps.map((step) => {
-        const formula = FORMULAS[step.stage];
-        const title = make("span", options.text.stage(step.stage), ...(formula ? [` = ${formula}`] : []));
+        const symbols = formula(step.stage);
+        const title = make("span", options.text.stage(step.stage), ...(symbols.length > 0 ? [" = ", ...symbols] : []));
         const value = make("span", number(step.value));
         const item = make("li", make("h4", title, value), ...body(step));
         item.dataset.stage = step.stage;

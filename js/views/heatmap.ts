@@ -20,8 +20,8 @@ export interface HeatmapOptions {
   readonly hidden?: ArrayLike<number> | null;
   /** Whether a hidden cell keeps its colour under the hatching. */
   readonly hiddenKeepsColor?: boolean;
-  /** A d3-format specifier for the numbers in the cells. */
-  readonly numbers?: string;
+  /** How a number is written in its cell and a row's sum beside it; two decimals by default. */
+  readonly write?: (value: number) => string;
   /** A heading for the rows' sums; null for none. */
   readonly sums?: string | null;
   readonly maxCell?: number;
@@ -41,7 +41,7 @@ const DEFAULTS = {
   domain: [0, 1],
   hidden: null,
   hiddenKeepsColor: false,
-  numbers: ".2f",
+  write: format(".2f"),
   sums: null,
   maxCell: 44,
   maxCellHeight: 44,
@@ -61,7 +61,7 @@ function rowSums({ data, rows, columns }: Matrix): number[] {
 function toGrid(given: HeatmapOptions): MatrixGridOptions {
   const options = { ...DEFAULTS, ...given };
   const { matrix, hidden, domain } = options;
-  const write = format(options.numbers);
+  const { write } = options;
   const valueAt = ({ row, column }: Cell) => matrix.data[row * matrix.columns + column] ?? Number.NaN;
   const isHidden = ({ row, column }: Cell) => hidden !== null && (hidden[row * matrix.columns + column] ?? 0) !== 0;
 

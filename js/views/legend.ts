@@ -13,7 +13,7 @@ export interface LegendOptions {
 
 const ends = format(".2~f");
 
-const WIDTH = 140;
+const WIDTH = 100;
 const HEIGHT = 9;
 
 function canvas(width: number): [HTMLCanvasElement, CanvasRenderingContext2D] {

@@ -82,7 +82,7 @@ export function measure(context: Context, picture: MatrixPicture, theme: Theme, 
   const cellWidth = exact > SMALLEST_CELL ? Math.floor(exact) : Math.max(exact, 1 / columns);
   const cellHeight = Math.min(cellWidth, maxCellHeight);
   const longest = widest(columnLabels);
-  const isTurned = longest > cellWidth - 4;
+  const isTurned = longest > cellWidth - 2;
   const top = AXIS + (isTurned ? Math.ceil(Math.min(longest, labelLimit)) : FONT) + GAP;
   return {
     left,

@@ -11,14 +11,14 @@ const CSS = `
 .attn-head figcaption { display: flex; gap: 0.6em; align-items: baseline; margin-block-end: 2px; }
 .attn-head figcaption b { font-weight: 600; }
 .attn-head figcaption span { opacity: 0.78; }
-.attn-steps { display: grid; gap: 14px; margin: 0; padding: 0; list-style: none; }
-.attn-steps h4 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 3px; font: inherit; font-weight: 600; }
-.attn-steps h4 math { font-size: 1em; }
+.attn-steps { display: grid; grid-template-columns: minmax(0, 1fr); gap: 9px; margin: 0; padding: 0; list-style: none; }
+.attn-steps h4 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 1px; font: inherit; font-weight: 600; }
+.attn-steps :is(sup, sub) { font-size: 0.78em; line-height: 0; }
 .attn-steps p { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .attn-terms { max-block-size: 14.5em; overflow: auto; }
 .attn-terms:focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 2px; }
 .attn-terms table { inline-size: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.attn-terms th, .attn-terms td { padding: 0 0 0 0.5em; text-align: end; font-weight: 400; line-height: 1.45; white-space: nowrap; }
+.attn-terms th, .attn-terms td { padding: 0 0 0 0.5em; text-align: end; font-weight: 400; line-height: 1.36; white-space: nowrap; }
 .attn-terms th:first-child { padding-inline-start: 0; text-align: start; max-inline-size: 7em; overflow: hidden; text-overflow: ellipsis; unicode-bidi: isolate; }
 .attn-terms thead th { opacity: 0.78; position: sticky; inset-block-start: 0; background: var(--attn-paper, Canvas); }
 .attn-terms tr[data-zero] { opacity: 0.72; }

@@ -5,6 +5,16 @@ import type { HeadRole } from "./readable-heads.ts";
 
 const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
 
+/** What a mask took: from one query's row, and from all rows of its head. */
+interface Freed {
+  readonly head: number;
+  readonly query: string;
+  readonly row: string;
+  readonly kept: number;
+  readonly all: string;
+  readonly rows: number;
+}
+
 const en = {
   tagline: "An attention microscope: type a sentence, paint a mask, read every number.",
   language: "Language",
@@ -81,14 +91,10 @@ const en = {
   comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
   sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
   hidden: "hidden",
-  freed: (head: number, query: string, freed: string, kept: string) =>
-    `In head ${head} the mask freed ${freed} of “${query}”’s attention; it went to ${kept}.`,
-  freedNothing: (head: number, query: string) => `In head ${head} the mask took nothing from “${query}”.`,
-  keysThatStay: (count: number) => (count === 1 ? "the one key that stays" : `the ${count} keys that stay`),
-  freedRow: (head: number, query: string) =>
-    `“${query}” may attend to nothing. With −1e9 its weights come out even, as if there were no mask; with −∞ they are NaN (head ${head}).`,
-  freedTotal: (freed: string, rows: number) => `All rows of the head: ${freed} of ${rows}.`,
-  noMask: "No mask: every query may attend to every key.",
+  freed: ({ head, query, row, kept, all, rows }: Freed) =>
+    `In head ${head} the mask freed ${row} of “${query}” for the ${kept === 1 ? "one key that stays" : `${kept} keys that stay`}, and ${all} of ${rows} over all rows.`,
+  emptyRow: (head: number, query: string) =>
+    `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are NaN (head ${head}).`,
 
   mask: "Mask",
   maskHint: "Click or drag to hide and show. Hatched is hidden.",
@@ -104,7 +110,6 @@ const en = {
   noMaskCode: "attn_mask = None",
 
   inspector: "How this number is made",
-  inspectorOf: (place: string) => place,
   program: "The same numbers in PyTorch",
   copy: "Copy",
   copied: "Copied",
@@ -211,13 +216,9 @@ const zh: Text = {
   comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
   sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
   hidden: "遮住",
-  freed: (head, query, freed, kept) => `在头 ${head} 中，掩码释放了“${query}”的 ${freed} 注意力，归于${kept}。`,
-  freedNothing: (head, query) => `在头 ${head} 中，掩码没有从“${query}”拿走什么。`,
-  keysThatStay: (count) => `留下的 ${count} 个键`,
-  freedRow: (head, query) =>
-    `“${query}”没有可关注的键。填 −1e9 时权重变为均匀，如同没有掩码；填 −∞ 时为 NaN（头 ${head}）。`,
-  freedTotal: (freed, rows) => `该头所有行合计：${rows} 中的 ${freed}。`,
-  noMask: "没有掩码：每个查询都可关注每个键。",
+  freed: ({ head, query, row, kept, all, rows }) =>
+    `在头 ${head} 中，掩码释放了“${query}”的 ${row} 注意力，归于留下的 ${kept} 个键；所有行合计 ${rows} 中的 ${all}。`,
+  emptyRow: (head, query) => `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 NaN（头 ${head}）。`,
 
   mask: "掩码",
   maskHint: "点击或拖动来遮住、露出。斜线为遮住。",
@@ -232,7 +233,6 @@ const zh: Text = {
   noMaskCode: "attn_mask = None",
 
   inspector: "这个数是怎么来的",
-  inspectorOf: (place) => place,
   program: "用 PyTorch 得到同样的数",
   copy: "复制",
   copied: "已复制",
