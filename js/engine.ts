@@ -93,6 +93,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     throw invalidOption("threads", threads, "a whole number of at least 1");
   if (!(maxBytes > 0)) throw invalidOption("maxBytes", maxBytes, "a number above 0");
   if (typeof worker !== "boolean") throw invalidOption("worker", worker, "true or false");
+  if (worker && typeof Worker === "undefined")
+    throw invalidOption("worker", worker, "false where there are no workers");
   if (backend === "webgpu") {
     throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
   }

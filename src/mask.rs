@@ -462,17 +462,23 @@ impl Mask {
             }
             Self::PerHead { masks } => {
                 let codes = masks.iter().map(Self::code).collect::<Result<Vec<_>>>()?;
-                let stack = |parts: Vec<String>| format!("torch.stack([{}])", parts.join(", "));
-                let has_keep = codes.iter().any(|code| code.keep.is_some());
-                let has_bias = codes.iter().any(|code| code.bias.is_some());
-                let all = |code: &Code| match &code.keep {
-                    Some(keep) => format!("({keep}).expand(n_q, n_k)"),
-                    None => "torch.ones(n_q, n_k, dtype=torch.bool)".into(),
+                let heads = masks.len();
+                let stack = |part: fn(&Code) -> &Option<String>, otherwise: &str| {
+                    codes.iter().any(|code| part(code).is_some()).then(|| {
+                        let parts = codes.iter().zip(masks).enumerate().map(|(head, (code, mask))| {
+                            let whole = part(code).as_deref().unwrap_or(otherwise);
+                            match mask.varies().by_batch {
+                                true => format!("({whole}).expand(-1, {heads}, n_q, n_k)[:, {head}]"),
+                                false => format!("({whole}).expand({heads}, n_q, n_k)[{head}]"),
+                            }
+                        });
+                        let parts = parts.collect::<Vec<_>>().join(", ");
+                        format!("torch.stack(torch.broadcast_tensors({parts}), dim=-3)")
+                    })
                 };
-                let none = |code: &Code| code.bias.clone().unwrap_or_else(|| "torch.zeros(n_q, n_k)".into());
                 Ok(Code {
-                    keep: has_keep.then(|| stack(codes.iter().map(all).collect())),
-                    bias: has_bias.then(|| stack(codes.iter().map(none).collect())),
+                    keep: stack(|code| &code.keep, "torch.ones(n_q, n_k, dtype=torch.bool)"),
+                    bias: stack(|code| &code.bias, "torch.zeros(n_q, n_k)"),
                 })
             }
             Self::Keep { shape, data, axes } => keep(torch_bool(shape, data, *axes)),

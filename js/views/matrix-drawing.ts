@@ -116,7 +116,6 @@ function drawPixels(context: Context, picture: MatrixPicture, at: Geometry, them
 }
 
 function drawCells(context: Context, picture: MatrixPicture, at: Geometry, theme: Theme, ratio: number): void {
-  if (at.cellHeight < SMALLEST_CELL) return drawPixels(context, picture, at, theme, ratio);
   const cells = Array.from({ length: picture.rows * picture.columns }, (_, i) =>
     picture.cell({ row: Math.floor(i / picture.columns), column: i % picture.columns }, theme),
   );
@@ -239,7 +238,8 @@ export function drawMatrix(
   { ratio, hovered }: { ratio: number; hovered: Cell | null },
 ): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  drawCells(context, picture, at, theme, ratio);
+  if (at.cellHeight < SMALLEST_CELL) drawPixels(context, picture, at, theme, ratio);
+  else drawCells(context, picture, at, theme, ratio);
   drawCrosshair(context, picture, at, theme, hovered);
   drawLabels(context, picture, at, theme, hovered);
 }

@@ -159,6 +159,7 @@ export function matrixGrid(element: HTMLElement, start: MatrixGridOptions): View
   });
   grid.addEventListener("focus", () => {
     live.textContent = active.getAttribute("aria-label");
+    options.onMove(options.selected ?? { row: 0, column: 0 });
   });
 
   const resize = new ResizeObserver(redraw);

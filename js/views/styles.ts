@@ -9,6 +9,7 @@ const CSS = `
 .attn-heads { display: grid; gap: 14px 28px; }
 .attn-head { min-inline-size: 0; margin: 0; }
 .attn-head figcaption { display: flex; gap: 0.6em; align-items: baseline; margin-block-end: 2px; }
+.attn-head figcaption:has(b:empty) { display: none; }
 .attn-head figcaption b { font-weight: 600; }
 .attn-head figcaption span { opacity: 0.78; }
 .attn-steps { display: grid; grid-template-columns: minmax(0, 1fr); gap: 9px; margin: 0; padding: 0; list-style: none; }

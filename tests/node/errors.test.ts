@@ -52,6 +52,7 @@ const cases: [ErrorCode, string, () => unknown, object][] = [
     { option: "causal" },
   ],
   ["invalid_option", "an unknown option of the engine", () => createEngine(untyped({ gpu: true })), { option: "gpu" }],
+  ["invalid_option", "a worker where there are none", () => createEngine({ worker: true }), { option: "worker" }],
   [
     "invalid_option",
     "a size that is missing",

@@ -15,7 +15,7 @@ export type Source = "readable" | "torch";
 export type Draw = "rand" | "randn";
 export type Preset = "none" | "causal" | "padding" | "painted";
 export type Fill = "-1e9" | "-inf";
-export type Field = "sentence" | "seed" | "nHeads" | "dModel";
+export type Field = "sentence" | "seed" | "nHeads" | "dModel" | "padded";
 
 /** What was refused, and the field it concerns. `not_whole` and `no_tokens` are the page's own. */
 export interface Problem {
@@ -82,7 +82,7 @@ export class Bench {
   dModel = $state("16");
 
   preset = $state<Preset>("none");
-  padded = $state(1);
+  padded = $state("1");
   fill = $state<Fill>("-1e9");
   painted = $state.raw<Uint8Array>(new Uint8Array());
 
@@ -135,15 +135,25 @@ export class Bench {
     while (this.#stale !== "nothing") {
       const part = this.#stale;
       this.#stale = "nothing";
+      const start = performance.now();
       try {
         if (part === "everything" || !this.#base) await this.#rebuild();
         await this.#remask();
-        if (part === "everything") this.problem = null;
+        this.milliseconds = performance.now() - start;
+        if (part === "everything" || this.problem?.field === "padded") this.problem = null;
       } catch (error) {
         this.problem = toProblem(error);
+        if (this.problem.code === "engine_crashed") this.#forget();
       }
     }
     this.#busy = false;
+  }
+
+  // A crashed engine answers nothing any more; the next pass starts a fresh one.
+  #forget(): void {
+    this.#engine?.destroy();
+    this.#engine = null;
+    this.#base = null;
   }
 
   async #ready(): Promise<Engine> {
@@ -158,14 +168,11 @@ export class Bench {
     if (tokens.length === 0) {
       throw new Refusal({ field: "sentence", code: "no_tokens", found: "", message: "the sentence has no tokens" });
     }
-    const start = performance.now();
     const base = source === "readable" ? await this.#readable(engine, tokens) : await this.#torch(engine, tokens);
-    this.milliseconds = performance.now() - start;
     const before = this.#base;
     this.#base = base;
     if (before && before.tokens.length !== tokens.length) {
       this.painted = resized(this.painted, before.tokens.length, tokens.length);
-      this.padded = Math.min(this.padded, tokens.length);
     }
     before?.plain.dispose();
   }
@@ -195,7 +202,7 @@ export class Bench {
       case "causal":
         return mask.causal();
       case "padding":
-        return mask.padding(Math.max(0, n - this.padded));
+        return mask.padding(Math.max(0, n - whole("padded", this.padded)));
       case "painted":
         return mask.fromKeep({ data: Float32Array.from(this.painted), shape: [n, n] });
     }
@@ -206,9 +213,7 @@ export class Bench {
     const base = this.#base as Base;
     const n = base.tokens.length;
     const chosen = this.#mask(n);
-    const start = performance.now();
     const { trace } = await base.plain.remask(chosen, { maskFill: this.fill === "-inf" ? -Infinity : -1e9 });
-    this.milliseconds = performance.now() - start;
     const allowed = chosen
       ? (await engine.materialize(chosen, { nQ: n, nK: n })).allowed
       : new Uint8Array(n * n).fill(1);

@@ -38,6 +38,12 @@ function place(i: number, angles: readonly number[]): number[] {
   return angles.flatMap((angle) => [tidy(Math.cos(angle * i)), tidy(Math.sin(angle * i))]);
 }
 
+/** The two columns of wave `k`, by its length in steps: cos₂ and sin₂ are the fastest. */
+function waveNames(prefix: string, k: number): string[] {
+  const length = String(2 ** (k + 1)).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[Number(digit)] ?? digit);
+  return [`${prefix}cos${length}`, `${prefix}sin${length}`];
+}
+
 function oneHot(i: number, size: number): number[] {
   return Array.from({ length: size }, (_, k) => (k === i ? 1 : 0));
 }
@@ -122,8 +128,8 @@ export function readableHeads(tokens: readonly string[]): ReadableModel {
       "out.bias": zeros(dModel),
     },
     features: [
-      ...(isOneHot ? vocabulary : wordAngles.flatMap((_, k) => [`w${k} cos`, `w${k} sin`])),
-      ...angles.flatMap((_, k) => [`p${k} cos`, `p${k} sin`]),
+      ...(isOneHot ? vocabulary : wordAngles.flatMap((_, k) => waveNames("word", k))),
+      ...angles.flatMap((_, k) => waveNames("", k)),
     ],
   };
 }

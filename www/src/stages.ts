@@ -18,6 +18,22 @@ export function axesOf(stage: Stage): Axes {
   }
 }
 
+/** A name for each column of a stage: the keys, the features where they have names, else numbers. */
+export function columnsOf(picture: Picture, stage: Stage): readonly string[] {
+  if (axesOf(stage).column === "key") return picture.tokens;
+  const count = picture.masked.stage(stage).shape.at(-1) ?? 0;
+  const { features, masked } = picture;
+  const words = masked.stage("value").shape.at(-1) ?? 1;
+  const names: Partial<Record<Stage, (column: number) => string | undefined>> = {
+    input: (column) => features[column],
+    value: (column) => features[column],
+    context: (column) => features[column],
+    concat: (column) => features[column % words],
+    output: (column) => features[column],
+  };
+  return Array.from({ length: count }, (_, column) => names[stage]?.(column) ?? String(column));
+}
+
 /** Stages that a mask changes, of which with and without can be compared. */
 export function isAfterMask(stage: Stage): boolean {
   return ["weights", "context", "concat", "output"].includes(stage);

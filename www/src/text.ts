@@ -10,7 +10,6 @@ interface Freed {
   readonly head: number;
   readonly query: string;
   readonly row: string;
-  readonly kept: number;
   readonly all: string;
   readonly rows: number;
 }
@@ -71,7 +70,6 @@ const en = {
   } as Partial<Record<Stage, string>>,
   axis: { query: "query", key: "key", feature: "feature" },
   head: (head: number) => `head ${head}`,
-  allHeads: "all heads",
   role: {
     previous: "the previous token",
     first: "the first token",
@@ -91,8 +89,8 @@ const en = {
   comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
   sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
   hidden: "hidden",
-  freed: ({ head, query, row, kept, all, rows }: Freed) =>
-    `In head ${head} the mask freed ${row} of “${query}” for the ${kept === 1 ? "one key that stays" : `${kept} keys that stay`}, and ${all} of ${rows} over all rows.`,
+  freed: ({ head, query, row, all, rows }: Freed) =>
+    `Head ${head}: the mask freed ${row} of query “${query}”’s attention, and ${all} of ${rows} over all its rows.`,
   emptyRow: (head: number, query: string) =>
     `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are NaN (head ${head}).`,
 
@@ -206,7 +204,6 @@ const zh: Text = {
   },
   axis: { query: "查询", key: "键", feature: "特征" },
   head: (head) => `头 ${head}`,
-  allHeads: "所有头",
   role: { previous: "前一个词元", first: "第一个词元", same: "相同的词", even: "平均分配" },
   gridLabel: (title, stage, row, column) => `${title}，${stage}：行为${row}，列为${column}`,
   cell: (title, row, column, value) => `${title}，${row}，${column}，${value}`,
@@ -216,12 +213,12 @@ const zh: Text = {
   comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
   sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
   hidden: "遮住",
-  freed: ({ head, query, row, kept, all, rows }) =>
-    `在头 ${head} 中，掩码释放了“${query}”的 ${row} 注意力，归于留下的 ${kept} 个键；所有行合计 ${rows} 中的 ${all}。`,
+  freed: ({ head, query, row, all, rows }) =>
+    `头 ${head}：掩码释放了查询“${query}”的 ${row} 注意力，所有行合计 ${rows} 中的 ${all}。`,
   emptyRow: (head, query) => `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 NaN（头 ${head}）。`,
 
   mask: "掩码",
-  maskHint: "点击或拖动来遮住、露出。斜线为遮住。",
+  maskHint: "点击或拖动来涂画；斜线为遮住。",
   presets: { none: "无", causal: "因果", padding: "填充", painted: "手绘" },
   padded: "末尾的填充词元",
   maskGrid: "所有头共用的掩码：行为查询，列为键；空格键切换单元格",

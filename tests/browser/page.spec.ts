@@ -1,0 +1,258 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { expect, type Locator, type Page, test } from "@playwright/test";
+import { createEngine } from "../../dist/index.js";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const errors: string[] = [];
+
+test.beforeEach(async ({ page }) => {
+  errors.length = 0;
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto("/");
+  await expect(page.getByTestId("head-grid")).toBeVisible();
+});
+
+test.afterEach(() => {
+  expect(errors).toEqual([]);
+});
+
+const choose = (page: Page, testid: string, name: string) =>
+  page.getByTestId(testid).getByRole("radio", { name, exact: true }).check();
+const head = (page: Page, number: number) => page.getByRole("grid", { name: new RegExp(`^head ${number}, `) });
+const said = (grid: Locator) => grid.getByRole("gridcell").getAttribute("aria-label");
+const maskGrid = (page: Page) => page.getByTestId("mask-editor").getByRole("grid");
+
+/** The full number that the inspector shows for a stage of the selected cell. */
+async function inspected(page: Page, stage: string): Promise<number> {
+  const value = await page
+    .locator(`[data-testid=inspector] li[data-stage=${stage}] [data-value]`)
+    .getAttribute("data-value");
+  return Number(value);
+}
+
+async function centre(grid: Locator, tokens: number, row: number, column: number) {
+  const box = await grid.boundingBox();
+  if (!box) throw new Error("the grid has no box");
+  return {
+    x: box.x + ((column + 0.5) * box.width) / tokens,
+    y: box.y + ((row + 0.5) * box.height) / tokens,
+  };
+}
+
+function softmax(scores: readonly number[]): number[] {
+  const max = Math.max(...scores);
+  const parts = scores.map((score) => Math.exp(score - max));
+  const sum = parts.reduce((a, b) => a + b, 0);
+  return parts.map((part) => part / sum);
+}
+
+/** Walks a head's row key by key: what is said, and the full scaled scores and weights. */
+async function walkRow(page: Page, number: number, tokens: number) {
+  const grid = head(page, number);
+  await grid.focus();
+  await page.keyboard.press("Home");
+  const cells: { said: string; scaled: number; weight: number }[] = [];
+  for (let key = 0; key < tokens; key++) {
+    if (key > 0) await page.keyboard.press("ArrowRight");
+    await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-colindex", String(key + 1));
+    const spoken = (await said(grid)) ?? "";
+    await expect(page.getByTestId("inspector-place")).toHaveText(spoken.slice(0, spoken.lastIndexOf(", ")));
+    await expect(async () => {
+      expect((await inspected(page, "weights")).toFixed(2)).toBe(spoken.slice(spoken.lastIndexOf(", ") + 2));
+    }).toPass();
+    cells.push({ said: spoken, scaled: await inspected(page, "scaled"), weight: await inspected(page, "weights") });
+  }
+  return cells;
+}
+
+test("readable heads look where they say", async ({ page }) => {
+  await page.getByTestId("sentence").fill("a dog saw a bird");
+  await expect(page.getByTestId("tokens").getByRole("button")).toHaveText(["a", "dog", "saw", "a", "bird"]);
+  const strongest = async (number: number, row: number) => {
+    await head(page, number).click({ position: { x: 4, y: 4 } });
+    for (let i = 0; i < row; i++) await page.keyboard.press("ArrowDown");
+    const weights = (await walkRow(page, number, 5)).map(({ weight }) => weight);
+    return weights.flatMap((weight, key) => (weight > 0.4 ? [key] : []));
+  };
+  expect(await strongest(1, 4)).toEqual([3]);
+  expect(await strongest(2, 4)).toEqual([0]);
+  expect(await strongest(3, 3)).toEqual([0, 3]);
+  expect(await strongest(4, 2)).toEqual([]);
+});
+
+test("a painted mask gives the softmax of what it leaves", async ({ page }) => {
+  await page.getByTestId("sentence").fill("we paint a causal mask");
+  await choose(page, "mask-presets", "causal");
+  await expect(page.getByTestId("mask-code")).toHaveValue(/j <= i/);
+
+  // Down on an allowed cell hides it; the drag hides the next one too: queries mask, keys paint and a.
+  const grid = maskGrid(page);
+  const from = await centre(grid, 5, 4, 1);
+  const to = await centre(grid, 5, 4, 2);
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move(to.x, to.y, { steps: 4 });
+  await page.mouse.up();
+  await expect(page.getByTestId("mask-presets").getByRole("radio", { name: "painted" })).toBeChecked();
+  await expect(page.getByTestId("mask-code")).toHaveValue(/\[1, 0, 0, 1, 1\]/);
+
+  for (const number of [1, 3]) {
+    const cells = await walkRow(page, number, 5);
+    expect(cells.map((cell) => cell.said.split(", ")[1])).toEqual(Array(5).fill("query mask"));
+    const masked = cells.map(({ scaled }, key) => (key === 1 || key === 2 ? -1e9 : scaled));
+    softmax(masked).forEach((weight, key) => {
+      expect(cells[key]?.weight).toBeCloseTo(weight, 6);
+    });
+  }
+  await expect(page.getByTestId("story")).toContainText("the mask freed");
+});
+
+test("the mask is painted from the keyboard", async ({ page }) => {
+  const grid = maskGrid(page);
+  await grid.focus();
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.press("ArrowDown");
+  expect(await said(grid)).toBe("query cat, key the, may attend");
+  await page.keyboard.press(" ");
+  await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", "query cat, key the, hidden");
+  const cells = await walkRow(page, 1, 6);
+  expect(cells[0]?.weight).toBe(0);
+  await expect(page.locator(".attn-live").nth(1)).toHaveText(/^head 1, query cat, key mat, 0\.\d\d$/);
+});
+
+test("the whole matrix is reached with the keyboard", async ({ page }) => {
+  const grid = head(page, 2);
+  await grid.focus();
+  await page.keyboard.press("Control+End");
+  await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", /^head 2, query mat, key mat, /);
+  await page.keyboard.press("ArrowRight");
+  await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-colindex", "6");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowUp");
+  await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", /^head 2, query the, key the, 0\.95$/);
+});
+
+test("a seed gives PyTorch's numbers", async ({ page }) => {
+  await choose(page, "source", "PyTorch seed");
+  await page.getByTestId("seed").fill("7");
+  await page.getByTestId("n-heads").fill("2");
+  await page.getByTestId("d-model").fill("8");
+  await expect(page.getByTestId("program")).toHaveValue(/manual_seed\(7\)\nn, d_model, n_heads = 6, 8, 2/);
+  await expect(page.getByRole("grid", { name: /^head 3/ })).toHaveCount(0);
+
+  const engine = await createEngine();
+  const generator = engine.torchGenerator(7);
+  const x = await generator.rand([6, 8]);
+  const dict = await engine.multiHeadAttention({ dModel: 8, nHeads: 2, generator }).stateDict();
+  engine.destroy();
+  const project = (name: string, token: number, column: number) => {
+    const [weight, bias] = [dict[`${name}.weight`]?.data, dict[`${name}.bias`]?.data];
+    let sum = bias?.[column] ?? 0;
+    for (let d = 0; d < 8; d++) sum += (x.data[token * 8 + d] ?? 0) * (weight?.[column * 8 + d] ?? 0);
+    return sum;
+  };
+  const query = 2;
+  const scores = [0, 1, 2, 3, 4, 5].map((key) => {
+    let sum = 0;
+    for (let column = 4; column < 8; column++) sum += project("query", query, column) * project("key", key, column);
+    return sum / 2;
+  });
+  const cells = await walkRow(page, 2, 6);
+  softmax(scores).forEach((weight, key) => {
+    expect(cells[key]?.weight).toBeCloseTo(weight, 6);
+  });
+});
+
+test("sizes that do not divide are refused beside the field, and everything stays", async ({ page }) => {
+  await choose(page, "source", "PyTorch seed");
+  const before = await said(head(page, 1));
+  await page.getByTestId("d-model").fill("10");
+  await expect(page.getByTestId("problem")).toContainText("10 is not divisible by nHeads 4");
+  await expect(page.getByTestId("d-model")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByTestId("d-model")).toHaveValue("10");
+  await choose(page, "mask-presets", "causal");
+  await expect(page.getByTestId("problem")).toBeVisible();
+  await choose(page, "mask-presets", "none");
+  await expect(head(page, 1).getByRole("gridcell")).toHaveAttribute("aria-label", before ?? "");
+  await page.getByTestId("d-model").fill("twelve");
+  await expect(page.getByTestId("problem")).toHaveText("“twelve” is not a whole number.");
+  await page.getByTestId("d-model").fill("12");
+  await expect(page.getByTestId("problem")).toHaveCount(0);
+});
+
+test("any text can be a sentence", async ({ page }) => {
+  const sentence = "我爱 </script><b>x</b> 👩‍👩‍👧\n  עברית e\u0301 \u200d \ud83d ".concat("w".repeat(200));
+  await page.getByTestId("sentence").fill(sentence);
+  const tokens = page.getByTestId("tokens");
+  await expect(tokens).toContainText("我");
+  await expect(tokens).toContainText("👩‍👩‍👧");
+  await expect(tokens).toContainText("↵");
+  await expect(tokens.locator("b")).toHaveCount(0);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  expect(overflow).toBeLessThanOrEqual(0);
+
+  await page.getByTestId("sentence").fill("");
+  await expect(page.getByRole("alert")).toContainText("Type at least one word");
+  await expect(tokens).toContainText("我");
+});
+
+test("a row with nothing to attend to is told", async ({ page }) => {
+  await choose(page, "mask-presets", "padding");
+  await page.getByTestId("padded").fill("6");
+  await expect(page.getByTestId("story")).toContainText("may attend to nothing");
+  await expect(head(page, 1).getByRole("gridcell")).toHaveAttribute("aria-label", /0\.17$/);
+  await choose(page, "fill", "−∞");
+  await expect(head(page, 1).getByRole("gridcell")).toHaveAttribute("aria-label", /NaN$/);
+});
+
+test("every stage opens, and with, without and difference stand side by side", async ({ page }) => {
+  await choose(page, "mask-presets", "causal");
+  for (const stage of ["input", "query", "key", "value", "scores", "scaled", "masked", "context", "concat", "output"]) {
+    await choose(
+      page,
+      "strip",
+      await page.locator(`[data-testid=strip] label:has([value=${stage}]) .name`).innerText(),
+    ).catch(() => page.locator(`[data-testid=strip] [value=${stage}]`).check());
+    await expect(page.locator(`[data-testid=inspector] li[data-stage=${stage}]`)).toBeVisible();
+  }
+  await page.locator("[data-testid=strip] [value=weights]").check();
+  await choose(page, "compare", "side by side");
+  await expect(page.getByTestId("trio").getByRole("grid")).toHaveCount(3);
+  const [without, masked, difference] = await Promise.all(
+    [0, 1, 2].map(async (i) => {
+      const label = (await said(page.getByTestId("trio").getByRole("grid").nth(i))) ?? "";
+      return Number(label.slice(label.lastIndexOf(", ") + 2).replace("−", "-"));
+    }),
+  );
+  expect(difference).toBeCloseTo((masked ?? 0) - (without ?? 0), 1);
+});
+
+for (const scheme of ["light", "dark"] as const) {
+  for (const language of ["English", "中文"]) {
+    test(`axe finds nothing: ${scheme}, ${language}`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await page.getByRole("radio", { name: language }).check();
+      await page.locator("[data-testid=source] [value=torch]").check();
+      await page.locator("[data-testid=mask-presets] [value=padding]").check();
+      await page.getByTestId("d-model").fill("10");
+      await expect(page.getByTestId("problem")).toBeVisible();
+      for (const width of [1280, 360]) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.evaluate(AXE);
+        const violations = await page.evaluate(async () => {
+          const { axe } = window as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+          };
+          return (await axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
+        });
+        expect(violations).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      }
+    });
+  }
+}
