@@ -80,7 +80,7 @@ function table(label: string, head: readonly Child[], body: readonly HTMLTableRo
   );
   frame.className = "attn-terms";
   frame.tabIndex = 0;
-  frame.setAttribute("role", "region");
+  frame.setAttribute("role", "group");
   frame.setAttribute("aria-label", label);
   return frame;
 }
@@ -172,7 +172,7 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
         const symbols = formula(step.stage);
         const title = make("span", options.text.stage(step.stage), ...(symbols.length > 0 ? [" = ", ...symbols] : []));
         const value = make("span", number(step.value));
-        const item = make("li", make("h4", title, value), ...body(step));
+        const item = make("li", make("h3", title, value), ...body(step));
         item.dataset.stage = step.stage;
         value.dataset.value = String(step.value);
         return item;

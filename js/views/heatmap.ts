@@ -103,7 +103,7 @@ function toGrid(given: HeatmapOptions): MatrixGridOptions {
         height,
         palette: palette(options.palette, theme.dark),
         domain,
-        hidden: hidden && !options.hiddenKeepsColor ? (row, column) => isHidden({ row, column }) : null,
+        hidden: options.hiddenKeepsColor ? null : hidden,
       }),
     onPointer: options.onSelect,
     onMove: options.onSelect,

@@ -13,42 +13,46 @@ export interface RasterOptions {
   readonly height: number;
   readonly palette: Palette;
   readonly domain: readonly [number, number];
-  readonly hidden: ((row: number, column: number) => boolean) | null;
+  /** Cells to leave out, row-major, nonzero where hidden. */
+  readonly hidden: ArrayLike<number> | null;
 }
 
-// Each pixel shows the largest magnitude of its block, so that a lone spike stays visible.
-function peak(
-  matrix: Matrix,
-  rows: readonly [number, number],
-  columns: readonly [number, number],
-  hidden: RasterOptions["hidden"],
-): number {
-  let found = Number.NaN;
-  for (let row = rows[0]; row < rows[1]; row++) {
-    for (let column = columns[0]; column < columns[1]; column++) {
-      if (hidden?.(row, column)) continue;
-      const value = matrix.data[row * matrix.columns + column] ?? Number.NaN;
-      if (!(Math.abs(value) <= Math.abs(found))) found = value;
-    }
-  }
-  return found;
+/** Where each pixel's block of cells begins, and where the last one ends. */
+function blocks(pixels: number, cells: number): Int32Array {
+  return Int32Array.from({ length: pixels + 1 }, (_, pixel) => Math.floor((pixel * cells) / pixels));
 }
 
-function block(pixel: number, pixels: number, cells: number): [number, number] {
-  const from = Math.floor((pixel * cells) / pixels);
-  return [from, Math.max(from + 1, Math.floor(((pixel + 1) * cells) / pixels))];
-}
-
-/** A matrix as pixels, for where a cell is too small to be drawn by itself. Hidden blocks stay transparent. */
+/**
+ * A matrix as pixels, for where a cell is too small to be drawn by itself. A pixel shows the largest magnitude of its
+ * block, so that a lone spike stays visible; blocks that are hidden altogether stay transparent.
+ */
 export function raster(matrix: Matrix, { width, height, palette, domain, hidden }: RasterOptions): ImageData {
+  const { data, columns } = matrix;
   const image = new ImageData(width, height);
+  const tops = blocks(height, matrix.rows);
+  const lefts = blocks(width, columns);
   for (let y = 0; y < height; y++) {
-    const rows = block(y, height, matrix.rows);
+    const top = tops[y] as number;
+    const bottom = Math.max(top + 1, tops[y + 1] as number);
     for (let x = 0; x < width; x++) {
-      const value = peak(matrix, rows, block(x, width, matrix.columns), hidden);
-      if (Number.isNaN(value)) continue;
-      const [red, green, blue] = palette.rgb[step(value, domain)] ?? [0, 0, 0];
-      image.data.set([red, green, blue, 255], (y * width + x) * 4);
+      const left = lefts[x] as number;
+      const right = Math.max(left + 1, lefts[x + 1] as number);
+      let peak = Number.NaN;
+      for (let row = top; row < bottom; row++) {
+        for (let i = row * columns + left; i < row * columns + right; i++) {
+          if (hidden !== null && hidden[i] !== 0) continue;
+          const value = data[i] as number;
+          if (!(Math.abs(value) <= Math.abs(peak))) peak = value;
+        }
+      }
+      if (Number.isNaN(peak)) continue;
+      const color = palette.rgb[step(peak, domain)];
+      if (!color) continue;
+      const at = (y * width + x) * 4;
+      image.data[at] = color[0];
+      image.data[at + 1] = color[1];
+      image.data[at + 2] = color[2];
+      image.data[at + 3] = 255;
     }
   }
   return image;

@@ -6,14 +6,14 @@ const CSS = `
 .attn-grid:focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 3px; }
 .attn-cell { position: absolute; pointer-events: none; }
 .attn-live { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-.attn-heads { display: grid; gap: 14px 28px; }
+.attn-heads { display: grid; align-items: end; gap: 14px 28px; }
 .attn-head { min-inline-size: 0; margin: 0; }
 .attn-head figcaption { display: flex; gap: 0.6em; align-items: baseline; margin-block-end: 2px; }
 .attn-head figcaption:has(b:empty) { display: none; }
-.attn-head figcaption b { font-weight: 600; }
+.attn-head figcaption b { font-weight: 600; white-space: nowrap; }
 .attn-head figcaption span { opacity: 0.78; }
 .attn-steps { display: grid; grid-template-columns: minmax(0, 1fr); gap: 9px; margin: 0; padding: 0; list-style: none; }
-.attn-steps h4 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 1px; font: inherit; font-weight: 600; }
+.attn-steps h3 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 1px; font: inherit; font-weight: 600; }
 .attn-steps :is(sup, sub) { font-size: 0.78em; line-height: 0; }
 .attn-steps p { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .attn-terms { max-block-size: 14.5em; overflow: auto; }

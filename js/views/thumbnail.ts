@@ -36,10 +36,10 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
     for (let head = 0; head < heads; head++) {
       const data = values.data.subarray(head * rows * columns, (head + 1) * rows * columns);
       const offset = hidden && hidden.length > rows * columns ? head * rows * columns : 0;
-      const isHidden = hidden && ((row: number, column: number) => hidden[offset + row * columns + column] === 1);
+      const covered = hidden?.subarray(offset, offset + rows * columns) ?? null;
       const picture = raster(
         { data, rows, columns },
-        { width: each, height: canvas.height, palette: colors, domain, hidden: isHidden },
+        { width: each, height: canvas.height, palette: colors, domain, hidden: covered },
       );
       context?.putImageData(picture, Math.round(head * (each + GAP * ratio)), 0);
     }

@@ -57,10 +57,11 @@ export function difference(one: Tensor, other: Tensor): Tensor {
 export function colorsOf(stage: Stage, values: Tensor, hidden: Uint8Array | null, isDifference = false) {
   if (stage === "weights" && !isDifference) return { palette: "sequential" as PaletteName, domain: [0, 1] as const };
   let reach = 0;
-  values.data.forEach((value, i) => {
-    const size = Math.abs(value);
+  const { data } = values;
+  for (let i = 0; i < data.length; i++) {
+    const size = Math.abs(data[i] as number);
     if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
-  });
+  }
   const end = reach || 1;
   return { palette: "diverging" as PaletteName, domain: [-end, end] as const };
 }

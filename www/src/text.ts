@@ -90,7 +90,7 @@ const en = {
   sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
   hidden: "hidden",
   freed: ({ head, query, row, all, rows }: Freed) =>
-    `Head ${head}: the mask freed ${row} of query “${query}”’s attention, and ${all} of ${rows} over all its rows.`,
+    `Head ${head}: the mask freed ${row} of the attention of query “${query}”, and ${all} of ${rows} over all rows.`,
   emptyRow: (head: number, query: string) =>
     `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are NaN (head ${head}).`,
 
