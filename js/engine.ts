@@ -8,7 +8,7 @@ import {
 import { Generator } from "./generator.ts";
 import type { PassReply } from "./host.ts";
 import { Link } from "./link.ts";
-import { type Mask, ruleOf } from "./mask.ts";
+import { type Mask, optionalRule, ruleOf } from "./mask.ts";
 import {
   MultiHeadAttention,
   type MultiHeadAttentionOptions,
@@ -18,6 +18,7 @@ import {
   Weighted,
 } from "./modules.ts";
 import { Ops } from "./ops.ts";
+import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Trace } from "./trace.ts";
 import { Local, Remote } from "./transport.ts";
@@ -29,11 +30,14 @@ export interface EngineOptions {
   backend?: "auto" | "cpu" | "webgpu";
   /** Whether the engine lives in a worker; default true in browsers, false in Node. */
   worker?: boolean;
-  /** Default 1. */
+  /** The most threads to use; default 1. `engine.info.threads` says how many are, so far always one. */
   threads?: number;
   /** A call that would need more bytes throws "too_large" before it allocates; default 1 GiB. */
   maxBytes?: number;
-  /** The engine's WebAssembly, for bundlers and strict pages: an address, its bytes, or a compiled module. */
+  /**
+   * The engine's WebAssembly, for bundlers and strict pages: an address, its bytes, or a compiled module. A page loads it once:
+   * engines made later share the first one's.
+   */
   wasm?: WasmSource;
 }
 
@@ -73,28 +77,27 @@ export interface MaterializedMask {
   readonly shape: readonly number[];
 }
 
-const DEFAULTS = { backend: "auto", threads: 1, maxBytes: 2 ** 30 } as const;
-
 /**
  * An engine, ready to compute.
  *
  * @throws AttnError `invalid_option`, `gpu_unavailable`
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
-  const known = ["backend", "worker", "threads", "maxBytes", "wasm"];
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw invalidOption(name, "an unknown option", `one of ${known.join(", ")}`);
-  }
-  const { backend = DEFAULTS.backend, threads = DEFAULTS.threads, maxBytes = DEFAULTS.maxBytes, wasm } = options;
-  const { worker = typeof Worker !== "undefined" && typeof document !== "undefined" } = options;
+  const hasWorkers = typeof Worker !== "undefined";
+  const {
+    backend = "auto",
+    worker = hasWorkers && typeof document !== "undefined",
+    threads = 1,
+    maxBytes = 2 ** 30,
+    wasm,
+  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm"]);
   if (!["auto", "cpu", "webgpu"].includes(backend))
     throw invalidOption("backend", backend, '"auto", "cpu" or "webgpu"');
   if (!(Number.isInteger(threads) && threads >= 1))
     throw invalidOption("threads", threads, "a whole number of at least 1");
-  if (!(maxBytes > 0)) throw invalidOption("maxBytes", maxBytes, "a number above 0");
+  if (!(typeof maxBytes === "number" && maxBytes > 0)) throw invalidOption("maxBytes", maxBytes, "a number above 0");
   if (typeof worker !== "boolean") throw invalidOption("worker", worker, "true or false");
-  if (worker && typeof Worker === "undefined")
-    throw invalidOption("worker", worker, "false where there are no workers");
+  if (worker && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
   if (backend === "webgpu") {
     throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
   }
@@ -131,14 +134,13 @@ export class Engine {
     v: TensorLike,
     options: ScaledDotProductOptions = {},
   ): Promise<AttentionResult> {
-    const { mask, ...rest } = options;
+    const { mask, ...rest } = given(options);
     const inputs = { query: toTensor(q, "q"), key: toTensor(k, "k"), value: toTensor(v, "v") };
     const trace = this.#link.newId();
-    const rule = mask ? ruleOf(mask, "mask") : null;
     const reply = await this.#link.call<PassReply>({
       op: "scaledDotProductAttention",
       inputs,
-      mask: rule,
+      mask: optionalRule(mask),
       options: rest,
       trace,
     });
@@ -151,7 +153,8 @@ export class Engine {
    * @throws AttnError `not_divisible`, `invalid_option`
    */
   multiHeadAttention(options: MultiHeadAttentionOptions): MultiHeadAttention {
-    throwTyped(() => glue().RawAttention.check(Weighted.settings(options)));
+    const settings = Weighted.settings(options);
+    throwTyped(() => glue().RawAttention.check(settings));
     return new MultiHeadAttention(this.#link, options);
   }
 
@@ -161,8 +164,9 @@ export class Engine {
    * @throws AttnError `not_divisible`, `invalid_option`
    */
   transformerBlock(options: Omit<TransformerOptions, "nLayers">): TransformerBlock {
-    if ("nLayers" in options) throw invalidOption("nLayers", options.nLayers, "engine.transformer for a stack");
-    throwTyped(() => glue().RawTransformer.check(Weighted.settings(options)));
+    const settings = Weighted.settings(options);
+    if ("nLayers" in settings) throw invalidOption("nLayers", settings.nLayers, "engine.transformer for a stack");
+    throwTyped(() => glue().RawTransformer.check(settings));
     return new TransformerBlock(this.#link, options);
   }
 
@@ -189,7 +193,7 @@ export class Engine {
    * @throws AttnError `mask_shape`, `invalid_option`
    */
   async materialize(mask: Mask, size: Pick<MaskSize, "nQ" | "nK"> & Partial<MaskSize>): Promise<MaterializedMask> {
-    return this.#link.call({ op: "materialize", mask: ruleOf(mask, "mask"), size: size as MaskSize });
+    return this.#link.call({ op: "materialize", mask: ruleOf(mask, "mask"), size: given(size) as MaskSize });
   }
 
   /** Frees everything. Later calls throw "disposed". */

@@ -10,16 +10,24 @@ import type { Tensor } from "./tensor.ts";
  */
 export class Generator {
   readonly #link: Link;
-  /** The engine's name for it. @internal */
-  readonly id: number;
+  readonly #id: number;
 
   /** @internal */
   constructor(link: Link, seed: number | bigint) {
-    if (typeof seed !== "bigint" && !Number.isSafeInteger(seed)) throw invalidOption("seed", seed, "a whole number");
+    const isWhole = typeof seed === "bigint" || Number.isSafeInteger(seed);
+    if (!(isWhole && seed >= SMALLEST_SEED && seed <= LARGEST_SEED)) {
+      throw invalidOption("seed", seed, "a whole number from -2^63 to 2^64 - 1, a bigint where it is beyond 2^53");
+    }
     this.#link = link;
-    this.id = link.newId();
-    link.send({ op: "generator", id: this.id, seed: BigInt(seed) });
-    link.watch(this, this.id);
+    this.#id = link.newId();
+    link.send({ op: "generator", id: this.#id, seed: BigInt(seed) });
+    link.watch(this, this.#id);
+  }
+
+  /** The name of a generator where it lives; `invalid_option` for one of another engine. @internal */
+  static idIn(link: Link, generator: Generator): number {
+    if (generator.#link === link) return generator.#id;
+    throw invalidOption("generator", "a generator of another engine", "one of this engine");
   }
 
   /** `torch.rand(shape)`: uniform in [0, 1) */
@@ -39,12 +47,9 @@ export class Generator {
 
   /** `torch.nn.init.xavier_uniform_(torch.empty(shape))` for a matrix */
   async xavierUniform(shape: readonly number[]): Promise<Tensor> {
+    product(shape);
     if (shape.length !== 2) throw invalidOption("shape", `[${shape}]`, "two axes, [rows, columns]");
-    const data = await this.#draw<Float32Array>(
-      "xavierUniform",
-      shape.map((axis, i) => length(`shape[${i}]`, axis)),
-    );
-    return { data, shape: [...shape] };
+    return { data: await this.#draw<Float32Array>("xavierUniform", [...shape]), shape: [...shape] };
   }
 
   /** `torch.nn.Embedding(n, d).weight` */
@@ -82,9 +87,13 @@ export class Generator {
   }
 
   #draw<T>(kind: Draw, sizes: number[]): Promise<T> {
-    return this.#link.call<T>({ op: "draw", id: this.id, kind, sizes });
+    return this.#link.call<T>({ op: "draw", id: this.#id, kind, sizes });
   }
 }
+
+// What `torch.manual_seed` takes.
+const SMALLEST_SEED = -(2n ** 63n);
+const LARGEST_SEED = 2n ** 64n - 1n;
 
 function length(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 1) return value;

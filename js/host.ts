@@ -43,6 +43,8 @@ type Raw =
 
 export class Host {
   readonly #objects = new Map<Id, Raw>();
+  /** Why a module could not be made; said when it is used, since nobody waits for its making. */
+  readonly #failures = new Map<Id, unknown>();
   readonly #instance = instance();
   readonly #maxBytes: number;
 
@@ -73,7 +75,13 @@ export class Host {
       case "attention":
       case "transformer": {
         const Module = request.op === "attention" ? glue.RawAttention : glue.RawTransformer;
-        this.#objects.set(request.id, Module.draw(request.options, this.#get(request.generator, glue.RawGenerator)));
+        const generator = this.#get(request.generator, glue.RawGenerator);
+        try {
+          this.#objects.set(request.id, Module.draw(request.options, generator));
+        } catch (reason) {
+          this.#failures.set(request.id, reason);
+          throw reason;
+        }
         return;
       }
       case "stateDict":
@@ -114,6 +122,7 @@ export class Host {
       case "free":
         this.#objects.get(request.id)?.free();
         this.#objects.delete(request.id);
+        this.#failures.delete(request.id);
         return;
     }
   }
@@ -130,7 +139,7 @@ export class Host {
   #module(id: Id, glue: Glue) {
     const object = this.#objects.get(id);
     if (object instanceof glue.RawAttention || object instanceof glue.RawTransformer) return object;
-    throw new AttnError("disposed", "the module is gone: its making failed, or it was disposed");
+    throw this.#failures.get(id) ?? new AttnError("disposed", "the module was disposed");
   }
 
   #get<T extends Raw>(id: Id, kind: { prototype: T }): T {

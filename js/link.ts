@@ -1,6 +1,7 @@
 import { AttnError } from "./errors.ts";
 import type { PassReply, Request } from "./host.ts";
-import { ruleOf } from "./mask.ts";
+import { optionalRule } from "./mask.ts";
+import { given } from "./options.ts";
 import { Trace, type TraceSource } from "./trace.ts";
 import type { Transport } from "./transport.ts";
 
@@ -25,7 +26,7 @@ export class Link {
     return this.#transport.call<T>(request);
   }
 
-  /** For what nobody waits for: an error in it shows at the next call. */
+  /** For what nobody waits for: an error in it shows when what it makes is used. */
   send(request: Request): void {
     if (this.#closed) throw new AttnError("disposed", "the engine was destroyed");
     this.#transport.call(request).catch(() => {});
@@ -53,8 +54,8 @@ export class Link {
       explain: (stage, layer, index) => this.call({ op: "explain", id, stage, layer, index }),
       remask: async (mask, options) => {
         const trace = this.newId();
-        const rule = mask === null ? null : ruleOf(mask, "mask");
-        const again = await this.call<PassReply>({ op: "remask", id, mask: rule, options, trace });
+        const request = { id, mask: optionalRule(mask), options: given(options), trace };
+        const again = await this.call<PassReply>({ op: "remask", ...request });
         return {
           output: again.output,
           weights: again.weights[0] ?? null,

@@ -1,6 +1,7 @@
 import { invalidOption } from "./errors.ts";
 import type { MaskAxes, Mask as MaskRule, TorchConvention } from "./generated.ts";
-import { type TensorLike, toTensor } from "./tensor.ts";
+import { given } from "./options.ts";
+import { isList, type TensorLike, toTensor } from "./tensor.ts";
 import { glue, throwTyped } from "./wasm.ts";
 
 /** Nested booleans or numbers; true and nonzero mean the same. */
@@ -44,6 +45,10 @@ export function ruleOf(value: unknown, argument: string): MaskRule {
   throw invalidOption(argument, value, "a Mask, such as mask.causal() or mask.fromKeep(matrix)");
 }
 
+export function optionalRule(value: unknown): MaskRule | null {
+  return value === null || value === undefined ? null : ruleOf(value, "mask");
+}
+
 /** Every kind of mask. */
 export const mask = {
   /** Query i sees key j where j <= i. */
@@ -56,7 +61,8 @@ export const mask = {
   /** |i - j| < width, or as many keys as said before and after the query. */
   slidingWindow: (width: number | { left: number; right: number }) => {
     if (typeof width === "object") {
-      return new Mask({ rule: "slidingWindow", left: size("left", width.left), right: size("right", width.right) });
+      const { left, right } = given(width, ["left", "right"]);
+      return new Mask({ rule: "slidingWindow", left: size("left", left), right: size("right", right) });
     }
     const side = size("width", width, 1) - 1;
     return new Mask({ rule: "slidingWindow", left: side, right: side });
@@ -102,22 +108,16 @@ export const mask = {
 };
 
 function cells(matrix: MaskMatrix, options?: { axes?: MaskAxes }) {
-  const { data, shape } = toTensor(numbers(matrix) as TensorLike, "matrix");
-  return { shape: [...shape], data: Uint8Array.from(data, (cell) => Number(cell !== 0)), axes: axesOf(options) };
-}
-
-/** Booleans as numbers, at any depth. */
-function numbers(level: unknown): unknown {
-  if (typeof level === "boolean") return Number(level);
-  return Array.isArray(level) ? level.map(numbers) : level;
+  const { data, shape } = toTensor(matrix as TensorLike, "matrix", ["number", "boolean"]);
+  const bytes = new Uint8Array(data.length);
+  for (let i = 0; i < data.length; i++) bytes[i] = Number(data[i] !== 0);
+  return { shape: [...shape], data: bytes, axes: axesOf(options) };
 }
 
 function axesOf(options: { axes?: MaskAxes } = {}): MaskAxes | null {
-  for (const [name, value] of Object.entries(options)) {
-    if (name !== "axes") throw invalidOption(name, "an unknown option", "one of axes");
-    if (value !== undefined && value !== "batch") throw invalidOption("axes", value, '"batch"');
-  }
-  return options.axes ?? null;
+  const { axes } = given(options, ["axes"]);
+  if (axes !== undefined && axes !== "batch") throw invalidOption("axes", axes, '"batch"');
+  return axes ?? null;
 }
 
 const LARGEST = 2 ** 31 - 1;
@@ -128,7 +128,7 @@ function size(name: string, value: number, least = 0): number {
 }
 
 function list<T>(name: string, values: readonly T[], least: number): T[] {
-  if (Array.isArray(values) && values.length >= least) return [...values];
+  if (isList(values) && values.length >= least) return Array.from(values) as T[];
   throw invalidOption(name, values, least > 0 ? "a list that is not empty" : "a list");
 }
 

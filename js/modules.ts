@@ -7,7 +7,8 @@ import type {
 import { Generator } from "./generator.ts";
 import type { PassReply } from "./host.ts";
 import type { Link } from "./link.ts";
-import { type Mask, ruleOf } from "./mask.ts";
+import { type Mask, optionalRule } from "./mask.ts";
+import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Trace } from "./trace.ts";
 
@@ -71,21 +72,20 @@ export class Weighted {
   protected constructor(link: Link, kind: "attention" | "transformer", options: Drawn) {
     this.#link = link;
     this.#id = link.newId();
-    const generator = options.generator ?? new Generator(link, options.seed ?? 0);
-    link.send({ op: kind, id: this.#id, options: Weighted.settings(options), generator: generator.id });
+    const settings = Weighted.settings(options);
+    const generator = Generator.idIn(link, options.generator ?? new Generator(link, options.seed ?? 0));
+    link.send({ op: kind, id: this.#id, options: settings, generator });
     link.watch(this, this.#id);
   }
 
   /** The options that the engine reads: all but where the weights come from. @internal */
-  static settings<T extends Drawn>({ seed, generator, ...settings }: T): Omit<T, keyof Drawn> {
+  static settings<T extends Drawn>(options: T): Omit<T, keyof Drawn> {
+    const { seed, generator, ...settings } = given(options);
     if (seed !== undefined && generator !== undefined) {
       throw invalidOption("generator", "a generator beside a seed", "one of them");
     }
     if (generator !== undefined && !(generator instanceof Generator)) {
       throw invalidOption("generator", generator, "what engine.torchGenerator gives");
-    }
-    if (seed !== undefined && typeof seed !== "bigint" && !Number.isSafeInteger(seed)) {
-      throw invalidOption("seed", seed, "a whole number");
     }
     return settings;
   }
@@ -115,12 +115,11 @@ export class Weighted {
     options: object,
   ): Promise<PassReply & { trace: Trace | null }> {
     const trace = this.#link.newId();
-    const rule = mask == null ? null : ruleOf(mask, "mask");
     const reply = await this.#link.call<PassReply>({
       op: "forward",
       id: this.#id,
       inputs,
-      mask: rule,
+      mask: optionalRule(mask),
       options: options as Readonly<Record<string, unknown>>,
       trace,
     });
@@ -141,7 +140,7 @@ export class MultiHeadAttention extends Weighted {
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
    */
   async forward(x: TensorLike, options: AttentionForwardOptions = {}): Promise<ForwardResult> {
-    const { mask, key, value, ...rest } = options;
+    const { mask, key, value, ...rest } = given(options);
     const inputs = {
       x: toTensor(x, "x"),
       key: key == null ? null : toTensor(key, "key"),
@@ -161,7 +160,7 @@ export class TransformerBlock extends Weighted {
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
   async forward(x: TensorLike, options: ForwardOptions = {}): Promise<ForwardResult> {
-    const { mask, ...rest } = options;
+    const { mask, ...rest } = given(options);
     const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, mask, rest);
     return { output, weights: weights[0] ?? null, trace };
   }
@@ -176,7 +175,7 @@ export class Transformer extends Weighted {
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
   async forward(x: TensorLike, options: ForwardOptions = {}): Promise<StackResult> {
-    const { mask, ...rest } = options;
+    const { mask, ...rest } = given(options);
     const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, mask, rest);
     const kept = weights.filter((layer) => layer !== null);
     return { output, weights: kept.length === weights.length ? kept : null, trace };

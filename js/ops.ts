@@ -1,6 +1,7 @@
 import { invalidOption } from "./errors.ts";
 import type { Activation } from "./generated.ts";
 import type { Link } from "./link.ts";
+import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 
 /** The axis an operation works along; a negative one counts from the end; default -1. */
@@ -39,18 +40,17 @@ export class Ops {
 
   /** Softmax along an axis, as `torch.softmax`. @throws AttnError `invalid_option` for an axis that is not there */
   async softmax(x: TensorLike, options: AxisOption = {}): Promise<Tensor> {
-    return this.#link.call({ op: "softmax", x: toTensor(x, "x"), axis: axisOf(options, ["axis"]) });
+    return this.#link.call({ op: "softmax", x: toTensor(x, "x"), axis: axisOf(given(options, ["axis"])) });
   }
 
   /** The logarithm of the softmax, as `torch.log_softmax`. @throws AttnError `invalid_option` */
   async logSoftmax(x: TensorLike, options: AxisOption = {}): Promise<Tensor> {
-    return this.#link.call({ op: "logSoftmax", x: toTensor(x, "x"), axis: axisOf(options, ["axis"]) });
+    return this.#link.call({ op: "logSoftmax", x: toTensor(x, "x"), axis: axisOf(given(options, ["axis"])) });
   }
 
   /** LayerNorm from an axis to the end, as `torch.nn.functional.layer_norm`. @throws AttnError `shape_mismatch` */
   async layerNorm(x: TensorLike, options: LayerNormOptions = {}): Promise<Tensor> {
-    const axis = axisOf(options, ["axis", "weight", "bias", "eps"]);
-    const { weight, bias, eps = 1e-5 } = options;
+    const { weight, bias, eps = 1e-5, ...rest } = given(options, ["axis", "weight", "bias", "eps"]);
     if (!(typeof eps === "number" && eps >= 0)) throw invalidOption("eps", eps, "a number of at least 0");
     return this.#link.call({
       op: "layerNorm",
@@ -58,14 +58,13 @@ export class Ops {
       weight: weight == null ? null : toTensor(weight, "weight"),
       bias: bias == null ? null : toTensor(bias, "bias"),
       eps,
-      axis,
+      axis: axisOf(rest),
     });
   }
 
   /** x Φ(x), exact or by its tanh approximation, as `torch.nn.functional.gelu`. */
   async gelu(x: TensorLike, options: { approximate?: "none" | "tanh" } = {}): Promise<Tensor> {
-    known(options, ["approximate"]);
-    const { approximate = "none" } = options;
+    const { approximate = "none" } = given(options, ["approximate"]);
     if (approximate !== "none" && approximate !== "tanh") {
       throw invalidOption("approximate", approximate, '"none" or "tanh"');
     }
@@ -87,15 +86,8 @@ export class Ops {
   }
 }
 
-function known(options: object, names: readonly string[]): void {
-  for (const name of Object.keys(options)) {
-    if (!names.includes(name)) throw invalidOption(name, "an unknown option", `one of ${names.join(", ")}`);
-  }
-}
-
-function axisOf(options: AxisOption, names: readonly string[]): number {
-  known(options, names);
-  const { axis = -1 } = options;
-  if (!Number.isInteger(axis)) throw invalidOption("axis", axis, "a whole number");
+function axisOf({ axis = -1 }: AxisOption): number {
+  // The engine takes 32 bits, into which a larger number would be folded.
+  if (!Number.isInteger(axis) || axis !== (axis | 0)) throw invalidOption("axis", axis, "a whole number");
   return axis;
 }

@@ -24,37 +24,39 @@ export function tensor(data: TensorLike | ArrayLike<number>, shape?: readonly nu
   return shape === undefined ? toTensor(data as TensorLike) : shaped(data as ArrayLike<number>, shape);
 }
 
-/** The tensor of what a user gave for `argument`; always a copy. */
-export function toTensor(value: TensorLike, argument = "tensor"): Tensor {
+/** The tensor of what a user gave for `argument`; always a copy. `kinds` says what a cell may be. */
+export function toTensor(value: TensorLike, argument = "tensor", kinds: readonly string[] = ["number"]): Tensor {
   if (isTensor(value)) return shaped(value.data, value.shape, argument);
   const shape: number[] = [];
   for (let level: unknown = value; isList(level); level = level[0]) {
-    if (level.length === 0)
-      throw invalid(
-        argument,
-        shape.map(() => 0),
-        "an empty array",
-        "at least one number",
-      );
+    if (level.length === 0) {
+      const path = shape.map(() => 0);
+      throw invalid(argument, path, "an empty array", "at least one number");
+    }
     shape.push(level.length);
   }
   if (shape.length === 0) throw invalid(argument, [], shown(value), "a tensor or nested arrays of numbers");
   const data = new Float32Array(shape.reduce((size, axis) => size * axis, 1));
+  const path: number[] = [];
   let filled = 0;
-  const fill = (level: unknown, path: number[]): void => {
+  const fill = (level: unknown): void => {
     const depth = path.length;
     if (depth === shape.length) {
-      if (typeof level !== "number") throw invalid(argument, path, shown(level), "a number");
-      data[filled++] = level;
+      if (!kinds.includes(typeof level)) throw invalid(argument, path, shown(level), `a ${kinds.join(" or a ")}`);
+      data[filled++] = level as number;
       return;
     }
     if (!isList(level)) throw invalid(argument, path, shown(level), `an array of ${shape[depth]}`);
     if (level.length !== shape[depth]) {
       throw invalid(argument, path, `an array of ${level.length}`, `an array of ${shape[depth]}, as the first`);
     }
-    for (let i = 0; i < level.length; i++) fill(level[i], [...path, i]);
+    for (let i = 0; i < level.length; i++) {
+      path[depth] = i;
+      fill(level[i]);
+    }
+    path.length = depth;
   };
-  fill(value, []);
+  fill(value);
   return { data, shape };
 }
 
@@ -72,17 +74,20 @@ function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "t
   if (data.length !== size) {
     throw invalid(argument, [], `${data.length} numbers`, `${size} numbers for shape [${shape.join(", ")}]`);
   }
-  for (let i = 0; i < data.length; i++) {
+  // The cells of a typed array are all of one kind.
+  const toCheck = ArrayBuffer.isView(data) ? 1 : data.length;
+  for (let i = 0; i < toCheck; i++) {
     if (typeof data[i] !== "number") throw invalid(argument, [i], shown(data[i]), "a number");
   }
-  return { data: Float32Array.from(data), shape: [...shape] };
+  return { data: new Float32Array(data), shape: [...shape] };
 }
 
 export function isTensor(value: unknown): value is Tensor {
   return typeof value === "object" && value !== null && "data" in value && "shape" in value;
 }
 
-function isList(value: unknown): value is ArrayLike<unknown> {
+/** An array, or a typed one. */
+export function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }
 

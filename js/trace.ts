@@ -1,7 +1,7 @@
 import { AttnError } from "./errors.ts";
 import type { Explanation, RemaskOptions, Stage } from "./generated.ts";
 import type { Mask } from "./mask.ts";
-import { type Tensor, tensor } from "./tensor.ts";
+import { isList, type Tensor, tensor } from "./tensor.ts";
 
 /** Which layer of a stack; default 0. */
 export interface LayerOption {
@@ -30,7 +30,7 @@ export interface KeptStage {
 }
 
 /** A number as JSON has it; what JSON lacks is a word. */
-type JsonNumber = number | "NaN" | "Infinity" | "-Infinity";
+type JsonNumber = number | "NaN" | "Infinity" | "-Infinity" | "-0";
 
 /** A trace as plain data. */
 export interface TraceJson {
@@ -74,18 +74,15 @@ export class Trace {
    */
   async explain(name: Stage, index: readonly number[], { layer = 0 }: LayerOption = {}): Promise<Explanation> {
     const { shape } = this.stage(name, { layer });
+    const cell: number[] = isList(index) ? Array.from(index as ArrayLike<number>) : [];
     const inside =
-      Array.isArray(index) &&
-      index.length === shape.length &&
-      index.every((at, axis) => Number.isInteger(at) && at >= 0 && at < (shape[axis] as number));
+      cell.length === shape.length &&
+      cell.every((at, axis) => Number.isInteger(at) && at >= 0 && at < (shape[axis] as number));
     if (!inside) {
       const expected = `a cell of ${name} [${shape.join(", ")}]`;
-      throw new AttnError("shape_mismatch", `index: found [${index}], expected ${expected}`, {
-        found: index,
-        expected,
-      });
+      throw new AttnError("shape_mismatch", `index: found [${cell}], expected ${expected}`, { found: cell, expected });
     }
-    return this.#engine().explain(name, layer, [...index]);
+    return this.#engine().explain(name, layer, cell);
   }
 
   /**
@@ -110,7 +107,7 @@ export class Trace {
         name,
         layer,
         shape,
-        data: Array.from(data, (x) => (Number.isFinite(x) ? x : (String(x) as JsonNumber))),
+        data: Array.from(data, jsonNumber),
       })),
     };
   }
@@ -126,11 +123,14 @@ export class Trace {
     if (parsed?.format !== "attnscope-trace/1" || !Array.isArray(parsed.stages)) {
       throw new AttnError("bad_file", `found format ${parsed?.format}, expected attnscope-trace/1`, { format: "json" });
     }
-    const stages = parsed.stages.map(({ name, layer, shape, data }) => ({
-      name,
-      layer,
-      tensor: tensor(data.map(jsonNumber), shape),
-    }));
+    const stages = parsed.stages.map((stage: Partial<TraceJson["stages"][number]> | null, i): KeptStage => {
+      const { name, layer = -1, shape = [], data } = stage ?? {};
+      if (typeof name !== "string" || !Number.isInteger(layer) || layer < 0 || !Array.isArray(data)) {
+        const message = `stages[${i}]: expected { name, layer, shape, data }`;
+        throw new AttnError("bad_file", message, { format: "json", stage: i });
+      }
+      return { name, layer, tensor: tensor(data.map(fromJsonNumber), shape) };
+    });
     return new Trace(stages, null);
   }
 
@@ -140,8 +140,13 @@ export class Trace {
   }
 }
 
-function jsonNumber(x: JsonNumber): number {
-  const isWord = x === "NaN" || x === "Infinity" || x === "-Infinity";
+function jsonNumber(x: number): JsonNumber {
+  if (Object.is(x, -0)) return "-0";
+  return Number.isFinite(x) ? x : (String(x) as JsonNumber);
+}
+
+function fromJsonNumber(x: JsonNumber): number {
+  const isWord = x === "NaN" || x === "Infinity" || x === "-Infinity" || x === "-0";
   // Anything else that is not a number is left for tensor() to refuse with its place.
   return isWord ? Number(x) : (x as number);
 }

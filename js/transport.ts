@@ -34,7 +34,11 @@ export interface WorkerStart {
 
 export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request };
 
-export type WorkerReply = { ready: true } | { id: number; value: unknown } | { id: number; error: PlainError };
+export type WorkerReply =
+  | { ready: true }
+  | { failed: PlainError }
+  | { id: number; value: unknown }
+  | { id: number; error: PlainError };
 
 interface Waiting {
   resolve(value: never): void;
@@ -56,15 +60,18 @@ export class Remote implements Transport {
     const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
-      worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
-        if ("ready" in data) resolve(remote);
-        else remote.#settle(data);
-      };
-      worker.onerror = (event) => {
-        const error = new AttnError("engine_crashed", `the engine's worker failed: ${event.message ?? "not loaded"}`);
+      const fail = (message: string) => {
+        const error = new AttnError("engine_crashed", `the engine's worker failed: ${message}`);
+        worker.terminate();
         remote.#die(error);
         reject(error);
       };
+      worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
+        if ("ready" in data) resolve(remote);
+        else if ("failed" in data) fail(data.failed.message);
+        else remote.#settle(data);
+      };
+      worker.onerror = (event) => fail(event.message ?? "not loaded");
       remote.#post({ start: { module, maxBytes } });
     });
   }
@@ -87,7 +94,7 @@ export class Remote implements Transport {
     this.#worker.postMessage(message);
   }
 
-  #settle(reply: Exclude<WorkerReply, { ready: true }>): void {
+  #settle(reply: Extract<WorkerReply, { id: number }>): void {
     const waiting = this.#waiting.get(reply.id);
     this.#waiting.delete(reply.id);
     if ("error" in reply) {

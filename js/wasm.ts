@@ -1,6 +1,6 @@
 // The only importer of the generated glue. The engine's WebAssembly is instantiated once a realm, and again after a crash.
-import { AttnError, plainError } from "./errors.ts";
-import { VERSION } from "./generated.ts";
+import { AttnError, invalidOption, plainError } from "./errors.ts";
+import { BUILD } from "./generated.ts";
 import init, * as bindings from "./wasm/attnscope.js";
 
 /** @internal */
@@ -30,23 +30,23 @@ export async function load(source?: WasmSource): Promise<WebAssembly.Module> {
 }
 
 async function start(source?: WasmSource): Promise<WebAssembly.Module> {
-  const module = await compile(source ?? new URL("./wasm/attnscope_bg.wasm", import.meta.url));
-  await init({ module_or_path: module });
-  const built = bindings.version();
-  if (built !== VERSION) {
-    throw new AttnError("engine_crashed", `the WebAssembly is of version ${built}, expected ${VERSION}`, {
-      found: built,
-      expected: VERSION,
-    });
+  try {
+    const module = await compile(source ?? new URL("./wasm/attnscope_bg.wasm", import.meta.url));
+    await init({ module_or_path: module });
+    const found = bindings.build();
+    if (found !== BUILD) throw new Error(`the WebAssembly is of build ${found}, expected ${BUILD}`);
+    ready = true;
+    return module;
+  } catch (reason) {
+    if (source === undefined) throw reason;
+    throw invalidOption("wasm", String(reason), "the attnscope_bg.wasm of this package: an address, bytes or a module");
   }
-  ready = true;
-  return module;
 }
 
 async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source !== "string" && !(source instanceof URL)) return WebAssembly.compile(source);
-  const url = new URL(source, import.meta.url);
+  const url = new URL(source, globalThis.location?.href ?? import.meta.url);
   if (url.protocol === "file:" && typeof process !== "undefined") {
     const { readFile } = process.getBuiltinModule("node:fs/promises");
     return WebAssembly.compile(new Uint8Array(await readFile(url)));

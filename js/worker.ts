@@ -1,5 +1,5 @@
 // The engine in a worker: messages in, replies out, numbers as transferables.
-import { plainError } from "./errors.ts";
+import { type PlainError, plainError } from "./errors.ts";
 import { Host } from "./host.ts";
 import type { WorkerMessage, WorkerReply } from "./transport.ts";
 import { load } from "./wasm.ts";
@@ -13,19 +13,26 @@ let host: Host | undefined;
 
 scope.onmessage = async ({ data }) => {
   if ("start" in data) {
-    await load(data.start.module);
-    host = new Host(data.start.maxBytes);
-    scope.postMessage({ ready: true });
+    try {
+      await load(data.start.module);
+      host = new Host(data.start.maxBytes);
+      scope.postMessage({ ready: true });
+    } catch (thrown) {
+      scope.postMessage({ failed: errorOf(thrown) });
+    }
     return;
   }
   try {
     const value = host?.handle(data.request);
     scope.postMessage({ id: data.id, value }, [...buffersIn(value)]);
   } catch (thrown) {
-    const error = plainError(thrown) ?? { code: "engine_crashed", message: String(thrown), details: {} };
-    scope.postMessage({ id: data.id, error });
+    scope.postMessage({ id: data.id, error: errorOf(thrown) });
   }
 };
+
+function errorOf(thrown: unknown): PlainError {
+  return plainError(thrown) ?? { code: "engine_crashed", message: String(thrown), details: {} };
+}
 
 /** The memory behind every typed array in a reply. */
 function buffersIn(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {

@@ -45,11 +45,14 @@ function step(name, { inputs, output, tool = "" }, build) {
   console.log(`${name}: built in ${((performance.now() - start) / 1000).toFixed(1)} s`);
 }
 
+// Carried by the WebAssembly and by the package, which refuses one of another build.
+process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings"], "").slice(0, 16);
+
 step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
   run("cargo", ["build", "--quiet", "-p", "xtask"]);
 });
 
-step("types", { inputs: [...RUST, "xtask"], output: "js/generated.ts" }, () => {
+step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts" }, () => {
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 

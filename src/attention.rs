@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::config::{
-    EmptyRow, ForwardOptions, HeadSizes, LAYER_NORM_EPS, MultiHeadAttentionOptions, ScaledDotProductOptions,
+    EmptyRow, ForwardOptions, HeadSizes, LAYER_NORM_EPS, MAX_WEIGHT_BYTES, MultiHeadAttentionOptions,
+    ScaledDotProductOptions,
 };
 use crate::error::{AttnError, Result};
 use crate::mask::{Mask, ResolvedMask};
@@ -272,9 +273,6 @@ pub(crate) fn rows(name: &str, tensor: &Tensor, width: usize) -> Result<[usize; 
         _ => Err(AttnError::shape(name, &tensor.shape, format!("[n, {width}] or [batch, n, {width}]"))),
     }
 }
-
-/// The largest weight that is drawn: 1 Gi numbers of memory is refused before it is asked for.
-const MAX_WEIGHT_BYTES: u64 = 1 << 30;
 
 pub(crate) fn draw_linear(
     generator: &mut Generator,

@@ -145,6 +145,9 @@ pub(crate) struct HeadSizes {
     pub v_dim: usize,
 }
 
+/// What the weights of a module may take: 1 GiB. More is refused before it is asked for.
+pub(crate) const MAX_WEIGHT_BYTES: u64 = 1 << 30;
+
 /// Far above what fits in memory, far below what overflows when multiplied into a shape.
 const LARGEST_SIZE: usize = 1 << 24;
 
@@ -222,6 +225,12 @@ impl TransformerOptions {
         positive("dModel", self.d_model)?;
         let n_layers = positive("nLayers", self.n_layers.unwrap_or(1))?;
         let d_ff = positive("dFf", self.d_ff.unwrap_or(4 * self.d_model))?;
+        let (wide, layers) = (self.d_model as u64, n_layers as u64);
+        let weights = wide.saturating_mul(4 * wide + 2 * d_ff as u64);
+        let needed = weights.saturating_mul(4).saturating_mul(layers);
+        if needed > MAX_WEIGHT_BYTES {
+            return Err(AttnError::TooLarge { needed, max_bytes: MAX_WEIGHT_BYTES });
+        }
         Ok((n_layers, d_ff))
     }
 }

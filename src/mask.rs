@@ -205,6 +205,11 @@ impl Mask {
     /// # Errors
     /// `mask_shape` where it fits no such scores, `invalid_option` where a rule's own numbers are wrong.
     pub fn materialize(&self, size: MaskSize) -> Result<ResolvedMask> {
+        for (name, axis) in [("nQ", size.n_q), ("nK", size.n_k), ("nHeads", size.n_heads), ("batch", size.batch)] {
+            if axis == 0 {
+                return Err(AttnError::option(name, axis, "a whole number of at least 1"));
+            }
+        }
         self.check(size)?;
         let varies = self.varies();
         let shape = [

@@ -37,7 +37,8 @@ pub fn object(entries: &[(&str, JsValue)]) -> JsValue {
 }
 
 /// An options object. A name that the type does not have, or a value that does not fit, is `invalid_option` with the name.
-pub fn options<T: DeserializeOwned>(value: JsValue) -> Thrown<T> {
+/// `also` are the options that the package reads itself, for the message alone.
+pub fn options<T: DeserializeOwned>(value: JsValue, also: &[&str]) -> Thrown<T> {
     let value = if value.is_undefined() || value.is_null() { Object::new().into() } else { value };
     if !value.is_object() {
         return Err(invalid("options", &value, "an object"));
@@ -46,7 +47,7 @@ pub fn options<T: DeserializeOwned>(value: JsValue) -> Thrown<T> {
     let given = Object::keys(value.unchecked_ref::<Object>());
     for name in given.iter().filter_map(|name| name.as_string()) {
         if !fields.contains(&&name[..]) {
-            let expected = format!("one of {}", fields.join(", "));
+            let expected = format!("one of {}", [fields, also].concat().join(", "));
             let found = "an unknown option".into();
             return Err(throw(AttnError::InvalidOption { option: name, found, expected }));
         }
@@ -65,11 +66,16 @@ pub fn read<T: DeserializeOwned>(value: JsValue) -> Thrown<T> {
             return invalid(missing.trim_end_matches('`'), &JsValue::UNDEFINED, "a value");
         }
         let expected = message.split_once("expected ").map_or(&message[..], |(_, expected)| expected);
-        let expected = if expected == "usize" { "a whole number of at least 0" } else { expected };
+        let expected = match expected {
+            "usize" => "a whole number of at least 0",
+            "f32" => "a number",
+            other => other,
+        };
         if path == "." {
             return invalid("value", &value, expected);
         }
-        let found = path.split('.').try_fold(value.clone(), |at, name| Reflect::get(&at, &name.into()));
+        let mut steps = path.split(['.', '[']).map(|step| step.trim_end_matches(']'));
+        let found = steps.try_fold(value.clone(), |at, name| Reflect::get(&at, &name.into()));
         invalid(&path, &found.unwrap_or(JsValue::UNDEFINED), expected)
     })
 }

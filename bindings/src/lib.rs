@@ -22,10 +22,10 @@ pub fn start() {
     console_error_panic_hook::set_once();
 }
 
-/// The version of the engine, which the package compares with its own.
+/// The version and the sources that this was built from, which the package compares with its own.
 #[wasm_bindgen]
-pub fn version() -> String {
-    env!("CARGO_PKG_VERSION").into()
+pub fn build() -> String {
+    [env!("CARGO_PKG_VERSION"), option_env!("ATTNSCOPE_BUILD").unwrap_or("local")].join("+")
 }
 
 #[wasm_bindgen(js_name = kernelName)]
@@ -64,11 +64,11 @@ pub struct RawAttention(MultiHeadAttention);
 impl RawAttention {
     /// Throws where the options are none that a module can be made of.
     pub fn check(settings: JsValue) -> Thrown<()> {
-        options::<MultiHeadAttentionOptions>(settings)?.check().map_err(throw)
+        options::<MultiHeadAttentionOptions>(settings, &["generator"])?.check().map_err(throw)
     }
 
     pub fn draw(settings: JsValue, generator: &mut RawGenerator) -> Thrown<Self> {
-        MultiHeadAttention::new(options(settings)?, &mut generator.0).map(Self).map_err(throw)
+        MultiHeadAttention::new(options(settings, &["generator"])?, &mut generator.0).map(Self).map_err(throw)
     }
 
     #[wasm_bindgen(js_name = stateDict)]
@@ -85,7 +85,7 @@ impl RawAttention {
         let x = tensor_in(&property(inputs, "x")?)?;
         let key = optional_tensor(&property(inputs, "key")?)?;
         let value = optional_tensor(&property(inputs, "value")?)?;
-        let (mask, options) = (optional_mask(mask)?, options(settings)?);
+        let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         let trace = self.0.forward(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes));
         trace.map(RawTrace).map_err(throw)
     }
@@ -99,11 +99,11 @@ pub struct RawTransformer(Transformer);
 impl RawTransformer {
     /// Throws where the options are none that a module can be made of.
     pub fn check(settings: JsValue) -> Thrown<()> {
-        options::<TransformerOptions>(settings)?.check().map_err(throw)
+        options::<TransformerOptions>(settings, &["generator"])?.check().map_err(throw)
     }
 
     pub fn draw(settings: JsValue, generator: &mut RawGenerator) -> Thrown<Self> {
-        Transformer::new(options(settings)?, &mut generator.0).map(Self).map_err(throw)
+        Transformer::new(options(settings, &["generator"])?, &mut generator.0).map(Self).map_err(throw)
     }
 
     #[wasm_bindgen(js_name = stateDict)]
@@ -118,7 +118,7 @@ impl RawTransformer {
 
     pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
         let x = tensor_in(&property(inputs, "x")?)?;
-        let (mask, options) = (optional_mask(mask)?, options(settings)?);
+        let (mask, options) = (optional_mask(mask)?, options(settings, &["mask"])?);
         self.0.forward(&x, mask.as_ref(), &options, limit(max_bytes)).map(RawTrace).map_err(throw)
     }
 }
@@ -136,7 +136,7 @@ pub fn scaled_dot_product_attention(
 ) -> Thrown<RawTrace> {
     let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
     let (query, key, value) = (query?, key?, value?);
-    let (mask, options) = (optional_mask(mask)?, options(settings)?);
+    let (mask, options) = (optional_mask(mask)?, options(settings, &["mask"])?);
     attnscope::scaled_dot_product_attention(&query, &key, &value, mask.as_ref(), &options, limit(max_bytes))
         .map(RawTrace)
         .map_err(throw)
@@ -180,7 +180,7 @@ impl RawTrace {
     }
 
     pub fn remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawTrace> {
-        let (mask, options) = (optional_mask(mask)?, options(settings)?);
+        let (mask, options) = (optional_mask(mask)?, options(settings, &[])?);
         self.0.remask(mask.as_ref(), &options).map(RawTrace).map_err(throw)
     }
 }
@@ -260,7 +260,7 @@ impl RawGenerator {
 /// `{ allowed, bias, shape }` of a mask at a size.
 #[wasm_bindgen]
 pub fn materialize(rule: JsValue, size: JsValue) -> Thrown<JsValue> {
-    let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size)?).map_err(throw)?;
+    let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size, &[])?).map_err(throw)?;
     let shape: Array = resolved.shape.iter().map(|&axis| JsValue::from(axis)).collect();
     let bias = resolved.bias.map_or(JsValue::NULL, |bias| Float32Array::from(&bias[..]).into());
     Ok(object(&[("allowed", Uint8Array::from(&resolved.allowed[..]).into()), ("bias", bias), ("shape", shape.into())]))

@@ -107,6 +107,42 @@ const cases: [ErrorCode, string, () => unknown, object][] = [
     () => engine.transformer(untyped({ dModel: 4, nHeads: 2 })),
     { option: "nLayers" },
   ],
+  ["invalid_option", "no options where a module needs them", () => engine.multiHeadAttention(untyped(undefined)), {}],
+  ["invalid_option", "options that are none", () => attention().forward(X, untyped(5)), { option: "options" }],
+  [
+    "invalid_option",
+    "one of several numbers",
+    () => attention().forward(X, { headMask: untyped([1, "a"]) }),
+    { option: "headMask[1]", found: '"a"', expected: "a number" },
+  ],
+  [
+    "invalid_option",
+    "a generator of another engine",
+    async () =>
+      engine.multiHeadAttention({ dModel: 4, nHeads: 2, generator: (await createEngine()).torchGenerator(0) }),
+    { option: "generator" },
+  ],
+  ["invalid_option", "a seed beyond PyTorch's", () => engine.torchGenerator(2n ** 64n), { option: "seed" }],
+  ["invalid_option", "no thread at all", () => createEngine({ threads: 0 }), { option: "threads" }],
+  [
+    "invalid_option",
+    "a mask without rows",
+    () => engine.materialize(mask.causal(), { nQ: 0, nK: 1 }),
+    { option: "nQ" },
+  ],
+  [
+    "too_large",
+    "a stack of too many layers",
+    () => engine.transformer({ dModel: 64, nHeads: 2, nLayers: 1 << 20 }),
+    {},
+  ],
+  ["invalid_option", "a word of bytes", () => createEngine({ maxBytes: untyped("5") }), { option: "maxBytes" }],
+  [
+    "invalid_option",
+    "a false mask",
+    () => engine.scaledDotProductAttention(X, X, X, { mask: untyped(0) }),
+    { option: "mask" },
+  ],
   ["invalid_option", "a window below zero", () => mask.slidingWindow(-1), { option: "width", found: "-1" }],
   ["invalid_option", "not a mask", () => attention().forward(X, { mask: untyped([[1]]) }), { option: "mask" }],
   [
@@ -179,6 +215,12 @@ const cases: [ErrorCode, string, () => unknown, object][] = [
     {},
   ],
   ["bad_file", "a trace that is none", () => Trace.fromJSON("{"), { format: "json" }],
+  [
+    "bad_file",
+    "a trace with a stage that is none",
+    () => Trace.fromJSON(untyped({ format: "attnscope-trace/1", stages: [{}] })),
+    { stage: 0 },
+  ],
   ["gpu_unavailable", "the GPU asked for by name", () => createEngine({ backend: "webgpu" }), { backend: "webgpu" }],
 ];
 
@@ -197,7 +239,7 @@ describe("errors", () => {
     expect(error.code).toBe("too_large");
     expect(error.details).toMatchObject({ maxBytes: 1000 });
     const huge = await caught(() => engine.multiHeadAttention({ dModel: 1 << 20, nHeads: 1 }).forward(X));
-    expect(huge.code).toBe("disposed");
+    expect(huge.code).toBe("too_large");
   });
 
   test("a bad entry names itself, and nothing is half loaded", async () => {
@@ -232,6 +274,12 @@ describe("errors", () => {
     // The numbers that were copied over stay.
     expect(trace?.stage("weights").shape).toEqual([2, 2, 2]);
   });
+});
+
+test("an option that is undefined is its default", async () => {
+  const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2, bias: undefined, dK: undefined });
+  const plain = await mha.forward(X);
+  expect(await mha.forward(X, { isCausal: undefined, mask: undefined, maskFill: undefined })).toEqual(plain);
 });
 
 test("engine_crashed: a trap is reported, later calls are refused, a new engine works", async () => {

@@ -26,8 +26,10 @@ fn main() -> anyhow::Result<()> {
 fn types() -> String {
     let mut text = String::from("// Generated from the engine's Rust types; do not edit.\n");
     let version = env!("CARGO_PKG_VERSION");
+    let build = std::env::var("ATTNSCOPE_BUILD").unwrap_or("local".into());
     text.push_str(&format!(
-        "\n/** The version of the engine that these types belong to. */\nexport const VERSION = \"{version}\";\n"
+        "\n/** The version of the engine that these types belong to. */\nexport const VERSION = \"{version}\";\n\
+         \n/** The version and the sources that these types were made from. */\nexport const BUILD = \"{version}+{build}\";\n"
     ));
     macro_rules! declare {
         ($($name:ident),*) => { $(

@@ -1,0 +1,17 @@
+import { invalidOption } from "./errors.ts";
+
+/**
+ * The options that a caller gave. An entry that is undefined means the default, as one that is missing does.
+ *
+ * @throws AttnError `invalid_option` for what is no object, and for a name that is not known where the engine does not look
+ */
+export function given<T extends object>(options: T, known?: readonly (keyof T)[]): T {
+  if (typeof options !== "object" || options === null) throw invalidOption("options", options, "an object");
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  for (const [name] of entries) {
+    if (known && !known.includes(name as keyof T)) {
+      throw invalidOption(name, "an unknown option", `one of ${known.join(", ")}`);
+    }
+  }
+  return Object.fromEntries(entries) as T;
+}
