@@ -1,5 +1,5 @@
 import { invalidOption } from "./errors.ts";
-import type { Activation } from "./generated.ts";
+import { type Activation, LAYER_NORM_EPS } from "./generated.ts";
 import type { Link } from "./link.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
@@ -50,7 +50,7 @@ export class Ops {
 
   /** LayerNorm from an axis to the end, as `torch.nn.functional.layer_norm`. @throws AttnError `shape_mismatch` */
   async layerNorm(x: TensorLike, options: LayerNormOptions = {}): Promise<Tensor> {
-    const { weight, bias, eps = 1e-5, ...rest } = given(options, ["axis", "weight", "bias", "eps"]);
+    const { weight, bias, eps = LAYER_NORM_EPS, ...rest } = given(options, ["axis", "weight", "bias", "eps"]);
     if (!(typeof eps === "number" && eps >= 0)) throw invalidOption("eps", eps, "a number of at least 0");
     return this.#link.call({
       op: "layerNorm",

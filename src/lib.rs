@@ -37,8 +37,8 @@ mod transformer;
 
 pub use attention::{MultiHeadAttention, scaled_dot_product_attention};
 pub use config::{
-    Activation, EmptyRow, ForwardOptions, MultiHeadAttentionOptions, RemaskOptions, ScaledDotProductOptions,
-    TransformerOptions,
+    Activation, EmptyRow, ForwardOptions, LAYER_NORM_EPS, MultiHeadAttentionOptions, RemaskOptions,
+    ScaledDotProductOptions, TransformerOptions,
 };
 pub use error::{AttnError, ErrorCode, Result};
 pub use explain::{Explanation, Operation, Term};

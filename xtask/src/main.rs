@@ -31,6 +31,10 @@ fn types() -> String {
         "\n/** The version of the engine that these types belong to. */\nexport const VERSION = \"{version}\";\n\
          \n/** The version and the sources that these types were made from. */\nexport const BUILD = \"{version}+{build}\";\n"
     ));
+    let eps = attnscope::LAYER_NORM_EPS;
+    text.push_str(&format!(
+        "\n/** LayerNorm's default epsilon, PyTorch's. */\nexport const LAYER_NORM_EPS = {eps:?};\n"
+    ));
     macro_rules! declare {
         ($($name:ident),*) => { $(
             let docs = $name::docs().unwrap_or_default();
