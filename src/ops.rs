@@ -14,8 +14,8 @@ use crate::tensor::Tensor;
 /// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html>).
 ///
 /// # Errors
-/// `shape_mismatch` where the sizes do not meet.
-pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+/// `shape_mismatch` where the sizes do not meet, `too_large` where the result takes more than `max_bytes`.
+pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, max_bytes: usize) -> Result<Tensor> {
     let [d_out, d_in] = weight.shape[..] else {
         return Err(AttnError::shape("weight", &weight.shape, "[out_features, in_features]"));
     };
@@ -28,6 +28,10 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
         return Err(AttnError::shape("bias", &bias.shape, format!("[{d_out}]")));
     }
     let rows = x.data.len() / d_in;
+    let needed = 4 * rows as u64 * d_out as u64;
+    if needed > max_bytes as u64 {
+        return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+    }
     let mut shape = x.shape.clone();
     shape[x.shape.len() - 1] = d_out;
     let mut data = vec![0.0; rows * d_out];

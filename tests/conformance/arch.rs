@@ -141,7 +141,7 @@ impl Model<'_> {
         let width = channels * patch * patch;
         let rows = Tensor::new(rows, vec![side * side, width]).unwrap();
         let weight = Tensor::new(weight.data, vec![d_model, width]).unwrap();
-        let patches = ops::linear(&rows, &weight, self.weight("patch_embeddings.projection.bias").as_ref()).unwrap();
+        let patches = ops::linear(&rows, &weight, self.weight("patch_embeddings.projection.bias").as_ref(), MAX_BYTES).unwrap();
         let mut data = self.weight("cls_token").unwrap().data;
         data.extend(patches.data);
         data.iter_mut().zip(self.weight("position_embeddings").unwrap().data).for_each(|(x, y)| *x += y);
@@ -217,7 +217,7 @@ fn models() {
         model.check("last_hidden_state", &output);
         let head = ["lm_head.weight", "embed_out.weight", "wte.weight"].iter().find_map(|name| model.weight(name));
         if let Some(head) = head {
-            model.check("logits", &ops::linear(&output, &head, None).unwrap());
+            model.check("logits", &ops::linear(&output, &head, None, MAX_BYTES).unwrap());
         }
     }
     println!("models: {}", models.len());

@@ -3,8 +3,8 @@
 //!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
 
 use attnscope::{
-    Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Mask, MaskAxes, MaskSize, MultiHeadAttentionOptions,
-    Operation, RemaskOptions, ScaledDotProductOptions, Stage, StageInfo, Term, TorchConvention, TransformerOptions,
+    Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Init, Mask, MaskAxes, MaskSize,
+    MultiHeadAttentionOptions, NormKind, Operation, Positions, RemaskOptions, ScaledDotProductOptions, Stage, StageInfo, Term, TorchConvention, TransformerOptions,
 };
 use ts_rs::{Config, TS};
 
@@ -50,6 +50,9 @@ fn types() -> String {
         Explanation,
         EmptyRow,
         Activation,
+        NormKind,
+        Positions,
+        Init,
         MultiHeadAttentionOptions,
         TransformerOptions,
         ForwardOptions,
