@@ -1,3 +1,4 @@
+import { Analysis } from "./analysis.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import {
   type MaskSize,
@@ -113,6 +114,8 @@ export class Engine {
   readonly info: EngineInfo;
   /** The parts of attention by themselves. */
   readonly ops: Ops;
+  /** What researchers ask of attention weights. */
+  readonly analysis: Analysis;
 
   /** @internal */
   constructor(link: Link) {
@@ -120,6 +123,7 @@ export class Engine {
     const kernel = glue().kernelName() as EngineInfo["kernel"];
     this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null };
     this.ops = new Ops(link);
+    this.analysis = new Analysis(link);
   }
 
   /**

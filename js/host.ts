@@ -22,6 +22,12 @@ export type Request =
   | { op: "softmax" | "logSoftmax"; x: Tensor; axis: number }
   | { op: "layerNorm"; x: Tensor; weight: Tensor | null; bias: Tensor | null; eps: number; axis: number }
   | { op: "activation"; x: Tensor; name: Activation }
+  | { op: "entropy" | "effectiveKeys"; weights: Tensor }
+  | { op: "meanDistance"; weights: Tensor; offset: number }
+  | { op: "labelHeads"; weights: Tensor; tokens: Int32Array | null; mask: MaskRule | null; offset: number }
+  | { op: "rollout"; weights: Tensor[]; residual: boolean }
+  | { op: "maskEffect" | "moved"; before: Tensor; after: Tensor }
+  | { op: "ablate"; id: Id; inputs: Options; mask: MaskRule | null; options: Options }
   | { op: "free"; id: Id };
 
 export type Draw = "rand" | "randn" | "normal" | "xavierUniform" | "embedding" | "linear" | "randint" | "randperm";
@@ -119,6 +125,24 @@ export class Host {
         return glue.layerNorm(request.x, request.weight, request.bias, request.eps, request.axis);
       case "activation":
         return glue.activation(request.x, request.name);
+      case "entropy":
+        return glue.entropy(request.weights);
+      case "effectiveKeys":
+        return glue.effectiveKeys(request.weights);
+      case "meanDistance":
+        return glue.meanDistance(request.weights, request.offset);
+      case "labelHeads":
+        return glue.labelHeads(request.weights, request.tokens ?? undefined, request.mask, request.offset);
+      case "rollout":
+        return glue.rollout(request.weights, request.residual);
+      case "maskEffect":
+        return glue.maskEffect(request.before, request.after);
+      case "moved":
+        return glue.moved(request.before, request.after);
+      case "ablate": {
+        const { inputs, mask, options } = request;
+        return this.#get(request.id, glue.RawAttention).ablate(inputs, mask, options, this.#maxBytes);
+      }
       case "free":
         this.#objects.get(request.id)?.free();
         this.#objects.delete(request.id);
@@ -145,7 +169,7 @@ export class Host {
   #get<T extends Raw>(id: Id, kind: { prototype: T }): T {
     const object = this.#objects.get(id);
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
-    throw new AttnError("disposed", "the object was disposed");
+    throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
 }
 

@@ -1,4 +1,5 @@
 // What `import ... from "attnscope"` gives.
+export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
 export {
   type AttentionResult,
   createEngine,
@@ -11,12 +12,18 @@ export {
 export { AttnError, type ErrorDetails } from "./errors.ts";
 export type {
   Activation,
+  CellChange,
   EmptyRow,
   ErrorCode,
   Explanation,
+  HeadLabel,
+  HeadPattern,
   MaskAxes,
+  MaskEffect,
   MaskSize,
+  Moved,
   Operation,
+  PatternScores,
   RemaskOptions,
   Stage,
   Term,

@@ -162,6 +162,10 @@ impl MultiHeadAttention {
         Ok(())
     }
 
+    pub(crate) fn n_heads(&self) -> usize {
+        self.sizes.n_heads
+    }
+
     pub(crate) fn parameters(&mut self) -> Parameters<'_> {
         let mut parameters = Parameters::new();
         for linear in [&mut self.query, &mut self.key, &mut self.value, &mut self.out] {
