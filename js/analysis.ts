@@ -74,7 +74,7 @@ export class Analysis {
    * A pattern is the label where it rests on at least two rows, its score is at least halfway from chance (what uniform rows
    * would score) to 1, and at least three standard deviations above what as many rows drawn at random would give, so that
    * short sentences get no false labels. Of several it is the one farthest above chance; without any, a head is "uniform"
-   * where that score is at least 0.95, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019.
+   * where that score is at least 0.98, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`
    */

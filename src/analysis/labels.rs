@@ -61,8 +61,8 @@ pub struct HeadLabel {
     pub chance: PatternScores,
 }
 
-/// From here on a head is uniform: its rows have 95 % of the entropy they could have.
-const UNIFORM: f64 = 0.95;
+/// From here on a head is uniform: its rows have 98 % of the entropy they could have.
+const UNIFORM: f64 = 0.98;
 /// How far from chance to certainty a pattern must be.
 const HALFWAY: f64 = 0.5;
 /// How many standard deviations beyond chance a pattern must be.
@@ -93,7 +93,7 @@ const FEWEST_ROWS: usize = 2;
 ///   perfect.
 ///
 /// Of several clear patterns the label is the one farthest from chance to certainty. Without any, a head of at least two
-/// rows whose uniform score is at least 0.95 is "uniform", and any other is "mixed". A label describes the weights given;
+/// rows whose uniform score is at least 0.98 is "uniform", and any other is "mixed". A label describes the weights given;
 /// it takes more sentences, such as a batch of them, to say that a head always does so.
 ///
 /// Sources: positional and rare-token heads in "Analyzing Multi-Head Self-Attention" (Voita et al. 2019), previous, next,
