@@ -4,7 +4,7 @@ import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { type AttentionForwardOptions, MultiHeadAttention, Weighted } from "./modules.ts";
 import { given } from "./options.ts";
-import { isList, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { isList, isTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 
 /** Where the queries stand among the keys. */
 export interface OffsetOption {
@@ -74,7 +74,8 @@ export class Analysis {
    * A pattern is the label where it rests on at least two rows, its score is at least halfway from chance (what uniform rows
    * would score) to 1, and at least three standard deviations above what as many rows drawn at random would give, so that
    * short sentences get no false labels. Of several it is the one farthest above chance; without any, a head is "uniform"
-   * where that score is at least 0.98, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019.
+   * where that score is at least 0.98, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019, Vig and Belinkov 2019, Wang
+   * et al. 2022.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`
    */
@@ -101,7 +102,10 @@ export class Analysis {
     const { residual = true } = given(options, ["residual"]);
     if (typeof residual !== "boolean") throw invalidOption("residual", residual, "true or false");
     if (!Array.isArray(weights)) {
-      const [found, expected] = [String(weights), "an array of tensors, one a layer"];
+      const [found, expected] = [
+        isTensor(weights) ? "one tensor" : String(weights),
+        "an array of tensors, one a layer",
+      ];
       const details = { argument: "weights", path: [], found, expected };
       throw new AttnError("invalid_tensor", `weights: found ${found}, expected ${expected}`, details);
     }

@@ -399,9 +399,10 @@ fn ablation_is_the_pass_without_the_head() {
                 let mut factors = head_mask.clone().unwrap_or(vec![1.0; 3]);
                 factors[head] = 0.0;
                 let distance = moved(&whole, &output(Some(factors))).unwrap().distance.data;
-                for row in 0..batch * n_q {
+                assert_eq!(distance.len(), batch * n_q);
+                for (row, &distance) in distance.iter().enumerate() {
                     let cell = (row / n_q * 3 + head) * n_q + row % n_q;
-                    assert_eq!(found.data[cell], distance[row]);
+                    assert_eq!(found.data[cell], distance);
                     assert_eq!(found.data[cell] == 0.0, head_mask.is_some() && head == 2);
                 }
             }

@@ -96,8 +96,10 @@ const FEWEST_ROWS: usize = 2;
 /// rows whose uniform score is at least 0.98 is "uniform", and any other is "mixed". A label describes the weights given;
 /// it takes more sentences, such as a batch of them, to say that a head always does so.
 ///
-/// Sources: positional and rare-token heads in "Analyzing Multi-Head Self-Attention" (Voita et al. 2019), previous, next,
-/// first and broad attention in sections 3.1 to 3.3 of "What Does BERT Look At?" (Clark et al. 2019).
+/// Sources: positional heads in "Analyzing Multi-Head Self-Attention" (Voita et al. 2019); previous, next and broad attention
+/// in sections 3.1 and 3.3 of "What Does BERT Look At?" (Clark et al. 2019); the first token in "Analyzing the Structure of
+/// Attention in a Transformer Language Model" (Vig and Belinkov 2019); the same token, as duplicate token heads, in
+/// "Interpretability in the Wild" (Wang et al. 2022).
 ///
 /// # Errors
 /// `shape_mismatch` for weights of other axes, and for tokens that do not match the keys or queries that stand beyond them;
