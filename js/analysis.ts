@@ -24,8 +24,8 @@ export interface LabelOptions extends OffsetOption {
 }
 
 /**
- * What researchers ask of attention weights: `[..., n_q, n_k]`, row i query i and column j key j, from this engine or any
- * other. Rows need not sum exactly to 1.
+ * What researchers ask of attention weights: `[..., n_q, n_k]`, row i query i and column j key j, from this engine or
+ * any other. Rows need not sum exactly to 1.
  */
 export class Analysis {
   readonly #link: Link;
@@ -36,8 +36,8 @@ export class Analysis {
   }
 
   /**
-   * The entropy of each row in nats, -Σ w ln w with 0 ln 0 = 0: `[..., n_q, n_k]` -> `[..., n_q]`; NaN for a row that holds
-   * NaN. Source: Clark et al. 2019, section 3.3.
+   * The entropy of each row in nats, -Σ w ln w with 0 ln 0 = 0: `[..., n_q, n_k]` -> `[..., n_q]`; NaN for a row that
+   * holds NaN. Source: Clark et al. 2019, section 3.3.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`
    */
@@ -56,8 +56,8 @@ export class Analysis {
   }
 
   /**
-   * How far each row looks, Σ w |i + offset - j| in positions: `[..., n_q, n_k]` -> `[..., n_q]`. Source: Vig and Belinkov
-   * 2019.
+   * How far each row looks, Σ w |i + offset - j| in positions: `[..., n_q, n_k]` -> `[..., n_q]`. Source: Vig and
+   * Belinkov 2019.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `invalid_option`
    */
@@ -68,14 +68,14 @@ export class Analysis {
 
   /**
    * What each head does, of weights `[heads, n_q, n_k]` or `[batch, heads, n_q, n_k]`; the rows of a batch are taken
-   * together. A pattern's score is the mean weight on its keys, over the rows that could show it: those with such a key and
-   * another, among the keys allowed. The score of "uniform" is the mean entropy over the most possible.
+   * together. A pattern's score is the mean weight on its keys, over the rows that could show it: those with such a key
+   * and another, among the keys allowed. The score of "uniform" is the mean entropy over the most possible.
    *
-   * A pattern is the label where it rests on at least two rows, its score is at least halfway from chance (what uniform rows
-   * would score) to 1, and at least three standard deviations above what as many rows drawn at random would give, so that
-   * short sentences get no false labels. Of several it is the one farthest above chance; without any, a head is "uniform"
-   * where that score is at least 0.98, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019, Vig and Belinkov 2019, Wang
-   * et al. 2022.
+   * A pattern is the label where it rests on at least two rows, its score is at least halfway from chance (what uniform
+   * rows would score) to 1, and at least three standard deviations above what as many rows drawn at random would give,
+   * so that short sentences get no false labels. Of several it is the one farthest above chance; without any, a head is
+   * "uniform" where that score is at least 0.98, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019, Vig and
+   * Belinkov 2019, Wang et al. 2022.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`
    */
@@ -91,10 +91,11 @@ export class Analysis {
   }
 
   /**
-   * Attention rollout: how much of each input token reaches each position after all layers. `weights` holds those of each
-   * layer, the first layer first, all `[heads, n, n]` or all `[batch, heads, n, n]`; the result is `[n, n]` or
-   * `[batch, n, n]`. Each layer is the mean over its heads, half of it replaced by the token itself where `residual` (default
-   * true) counts the connection around the attention, its rows made to sum to 1. Source: Abnar and Zuidema 2020.
+   * Attention rollout: how much of each input token reaches each position after all layers. `weights` holds those of
+   * each layer, the first layer first, all `[heads, n, n]` or all `[batch, heads, n, n]`; the result is `[n, n]` or
+   * `[batch, n, n]`. Each layer is the mean over its heads, half of it replaced by the token itself where `residual`
+   * (default true) counts the connection around the attention, its rows made to sum to 1. Source: Abnar and Zuidema
+   * 2020.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `invalid_option`
    */
@@ -114,8 +115,8 @@ export class Analysis {
   }
 
   /**
-   * What a mask freed and where it went, from the weights without it and with it, both `[..., n_q, n_k]`: the change of each
-   * cell, the weight that each row and each head lost, and the cells that gained the most.
+   * What a mask freed and where it went, from the weights without it and with it, both `[..., n_q, n_k]`: the change of
+   * each cell, the weight that each row and each head lost, and the cells that gained the most.
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`
    */
@@ -134,8 +135,8 @@ export class Analysis {
 
   /**
    * What each head matters: the Euclidean distance that each output row moves when that head alone is switched off,
-   * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward`; a `headMask` among
-   * them holds for the other heads. Source: Michel et al. 2019.
+   * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward`; a `headMask`
+   * among them holds for the other heads. Source: Michel et al. 2019.
    *
    * @throws AttnError as {@link MultiHeadAttention.forward}
    */

@@ -131,8 +131,10 @@ export class Host {
         return glue.effectiveKeys(request.weights);
       case "meanDistance":
         return glue.meanDistance(request.weights, request.offset);
-      case "labelHeads":
-        return glue.labelHeads(request.weights, request.tokens ?? undefined, request.mask, request.offset);
+      case "labelHeads": {
+        const { weights, tokens, mask, offset } = request;
+        return glue.labelHeads(weights, tokens ?? undefined, mask, offset, this.#maxBytes);
+      }
       case "rollout":
         return glue.rollout(request.weights, request.residual);
       case "maskEffect":

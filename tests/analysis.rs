@@ -1,7 +1,7 @@
 //! What is asked of attention weights, against the plain formulas in float64, and known heads against their labels.
 
 use attnscope::analysis::{
-    HeadLabel, HeadPattern, ablate, effective_keys, entropy, label_heads, mask_effect, mean_distance, moved, rollout,
+    self, HeadLabel, HeadPattern, ablate, effective_keys, entropy, mask_effect, mean_distance, moved, rollout,
 };
 use attnscope::torch::Generator;
 use attnscope::{AttnError, EmptyRow, ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, Tensor};
@@ -31,6 +31,15 @@ fn drawn(seed: i64, shape: &[usize], is_causal: bool) -> Tensor {
         row.iter_mut().for_each(|weight| *weight /= sum);
     }
     Tensor::new(data, shape.to_vec()).unwrap()
+}
+
+fn label_heads(
+    weights: &Tensor,
+    tokens: Option<&[i32]>,
+    mask: Option<&Mask>,
+    offset: isize,
+) -> Result<Vec<HeadLabel>, AttnError> {
+    analysis::label_heads(weights, tokens, mask, offset, 1 << 30)
 }
 
 fn shapes() -> impl Strategy<Value = Vec<usize>> {
@@ -324,6 +333,10 @@ fn cached_keys_shift_the_queries() {
         [found(5), found(4), found(3)],
         [HeadPattern::PreviousToken, HeadPattern::Diagonal, HeadPattern::NextToken]
     );
+    // A mask's rules see the same positions: the first query may attend to the first six keys.
+    let masked = label_heads(&weights, None, Some(&Mask::Causal), 5).unwrap()[0];
+    assert_eq!(masked, label_heads(&weights, None, None, 5).unwrap()[0]);
+    assert_eq!(masked.chance.previous_token, Some((1.0 / 6.0 + 1.0 / 7.0 + 1.0 / 8.0 + 1.0 / 9.0) / 4.0));
 }
 
 #[test]
@@ -383,7 +396,7 @@ fn ablation_is_the_pass_without_the_head() {
         let x = Tensor::new(generator.randn(size), shape.clone()).unwrap();
         let key = Tensor::new(generator.randn(size), shape.clone()).unwrap();
         let options = MultiHeadAttentionOptions { residual_norm, ..MultiHeadAttentionOptions::new(12, 3) };
-        let module = MultiHeadAttention::new(options, &mut generator).unwrap();
+        let module = MultiHeadAttention::new(&options, &mut generator, 1 << 30).unwrap();
         let mask = Some(&Mask::Causal);
         for head_mask in [None, Some(vec![1.0, 0.5, 0.0])] {
             let options = ForwardOptions { head_mask: head_mask.clone(), ..ForwardOptions::default() };
@@ -437,7 +450,8 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(code(rollout(&[], true).unwrap_err()), "invalid_tensor");
     let mask = Mask::Padding { lengths: vec![9] };
     assert_eq!(code(label_heads(&square, None, Some(&mask), 0).unwrap_err()), "mask_shape");
-    let module = MultiHeadAttention::new(MultiHeadAttentionOptions::new(4, 2), &mut Generator::new(0)).unwrap();
+    let module =
+        MultiHeadAttention::new(&MultiHeadAttentionOptions::new(4, 2), &mut Generator::new(0), 1 << 30).unwrap();
     let options = ForwardOptions { head_mask: Some(vec![1.0]), empty_row: EmptyRow::Zero, ..ForwardOptions::default() };
     let x = tensor(&[3, 4], |_| 1.0);
     assert_eq!(code(ablate(&module, &x, None, None, None, &options, 1 << 30).unwrap_err()), "invalid_option");

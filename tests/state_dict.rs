@@ -9,7 +9,7 @@ type StateDict = Vec<(String, Tensor)>;
 
 fn module(seed: i64) -> MultiHeadAttention {
     let options = MultiHeadAttentionOptions { residual_norm: true, ..MultiHeadAttentionOptions::new(6, 2) };
-    MultiHeadAttention::new(options, &mut Generator::new(seed)).unwrap()
+    MultiHeadAttention::new(&options, &mut Generator::new(seed), 1 << 20).unwrap()
 }
 
 fn renamed(dict: &StateDict, names: &[(&str, &str)]) -> StateDict {
@@ -35,10 +35,11 @@ fn the_names_are_the_modules() {
         ["query", "key", "value", "out", "norm"].map(|part| [format!("{part}.weight"), format!("{part}.bias")]);
     assert_eq!(names, expected.concat());
     let options = TransformerOptions { n_layers: Some(2), ..TransformerOptions::new(6, 2) };
-    let stack = Transformer::new(options, &mut Generator::new(0)).unwrap().state_dict();
+    let stack = Transformer::encoder(options, &mut Generator::new(0), 1 << 20).unwrap().state_dict();
     assert_eq!(stack.len(), 32);
     assert_eq!(stack[0].0, "layers.0.attention.query.weight");
-    let block = Transformer::new(TransformerOptions::new(6, 2), &mut Generator::new(0)).unwrap().state_dict();
+    let block =
+        Transformer::encoder(TransformerOptions::new(6, 2), &mut Generator::new(0), 1 << 20).unwrap().state_dict();
     assert!(block.iter().any(|(name, _)| name == "linear2.bias"));
 }
 
@@ -51,7 +52,7 @@ fn every_family_of_names_loads() {
     let second_post_fc = [("query", "W_Q"), ("key", "W_K"), ("value", "W_V"), ("out", "fc"), ("norm", "layer_norm")];
     for names in [&first_post[..], &second_post, &second_post_fc] {
         let mut loaded = module(2);
-        loaded.load_state_dict(renamed(&dict, names)).unwrap();
+        loaded.load_state_dict(renamed(&dict, names), None).unwrap();
         assert_eq!(loaded.state_dict(), dict);
     }
 }
@@ -73,7 +74,7 @@ fn the_fused_projection_of_torch_is_split() {
     fused.push(("in_proj_weight".into(), stacked("weight")));
     fused.push(("in_proj_bias".into(), stacked("bias")));
     let mut loaded = module(2);
-    loaded.load_state_dict(fused).unwrap();
+    loaded.load_state_dict(fused, None).unwrap();
     assert_eq!(loaded.state_dict(), dict);
 }
 
@@ -85,19 +86,19 @@ fn a_bad_entry_is_named_and_nothing_is_loaded() {
 
     let mut missing = good.clone();
     missing.retain(|(name, _)| name != "out.bias");
-    assert_eq!(bad_entry(mha.load_state_dict(missing)), "out.bias");
+    assert_eq!(bad_entry(mha.load_state_dict(missing, None)), "out.bias");
 
     let mut extra = good.clone();
     extra.push(("bias_k".into(), good[0].1.clone()));
-    assert_eq!(bad_entry(mha.load_state_dict(extra)), "bias_k");
+    assert_eq!(bad_entry(mha.load_state_dict(extra, None)), "bias_k");
 
     let mut twice = good.clone();
     twice.push(("W_Q.weight".into(), good[0].1.clone()));
-    assert_eq!(bad_entry(mha.load_state_dict(twice)), "W_Q.weight");
+    assert_eq!(bad_entry(mha.load_state_dict(twice, None)), "W_Q.weight");
 
     let mut wrong = good;
     wrong[8].1 = Tensor::new(vec![0.0; 5], vec![5]).unwrap();
-    assert_eq!(bad_entry(mha.load_state_dict(wrong)), "norm.weight");
+    assert_eq!(bad_entry(mha.load_state_dict(wrong, None)), "norm.weight");
 
     assert_eq!(mha.state_dict(), before);
 }
@@ -109,6 +110,6 @@ fn a_trace_keeps_the_weights_it_was_made_with() {
     let options = ForwardOptions { trace: true, ..ForwardOptions::default() };
     let trace = mha.forward(&x, None, None, None, &options, 1 << 20).unwrap();
     let explained = trace.explain(attnscope::Stage::Query, 0, &[1, 2, 0]).unwrap();
-    mha.load_state_dict(module(2).state_dict()).unwrap();
+    mha.load_state_dict(module(2).state_dict(), None).unwrap();
     assert_eq!(trace.explain(attnscope::Stage::Query, 0, &[1, 2, 0]).unwrap(), explained);
 }

@@ -24,9 +24,15 @@ pub fn mean_distance(weights: &JsValue, offset: isize) -> Thrown<JsValue> {
 }
 
 #[wasm_bindgen(js_name = labelHeads)]
-pub fn label_heads(weights: &JsValue, tokens: Option<Vec<i32>>, mask: JsValue, offset: isize) -> Thrown<JsValue> {
-    let mask = optional_mask(mask)?;
-    let labels = analysis::label_heads(&tensor_in(weights)?, tokens.as_deref(), mask.as_ref(), offset);
+pub fn label_heads(
+    weights: &JsValue,
+    tokens: Option<Vec<i32>>,
+    mask: JsValue,
+    offset: isize,
+    max_bytes: f64,
+) -> Thrown<JsValue> {
+    let (weights, mask) = (tensor_in(weights)?, optional_mask(mask)?);
+    let labels = analysis::label_heads(&weights, tokens.as_deref(), mask.as_ref(), offset, limit(max_bytes));
     labels.map(|labels| plain(&labels)).map_err(throw)
 }
 

@@ -1,14 +1,15 @@
 use super::change::distance;
-use crate::attention::MultiHeadAttention;
 use crate::config::ForwardOptions;
 use crate::error::Result;
 use crate::mask::Mask;
+use crate::multi_head_attention::MultiHeadAttention;
 use crate::tensor::Tensor;
 
 /// What each head matters: the Euclidean distance that each output row moves when that head alone is switched off, its
 /// context multiplied by 0. The arguments are those of [`MultiHeadAttention::forward`], whose `head_mask` holds for the
 /// other heads; the result is `[heads, n_q]`, or `[batch, heads, n_q]` where x has a batch, in the units of the output.
-/// Source: "Are Sixteen Heads Really Better than One?" (Michel et al. 2019), with the output in the place of a task's score.
+/// Source: "Are Sixteen Heads Really Better than One?" (Michel et al. 2019), with the output in the place of a task's
+/// score.
 ///
 /// # Errors
 /// Those of [`MultiHeadAttention::forward`].

@@ -42,9 +42,9 @@ pub struct CellChange {
 }
 
 /// What a mask freed and where it went, from the weights without it and with it, both `[..., n_q, n_k]`. A row's freed
-/// weight is Σ_j max(before - after, 0); where both rows sum to 1 that is their total variation distance, from 0 to 1, and
-/// just what the other keys of the row gained. A row that holds NaN, such as one with nothing allowed, gives NaN, and so
-/// does its head's sum.
+/// weight is Σ_j max(before - after, 0); where both rows sum to 1 that is their total variation distance, from 0 to 1,
+/// and just what the other keys of the row gained. A row that holds NaN, such as one with nothing allowed, gives NaN,
+/// and so does its head's sum.
 ///
 /// # Errors
 /// `shape_mismatch` where the shapes differ or have fewer than two axes.

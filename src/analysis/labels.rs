@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::rows::nats;
 use crate::config::MASK_FILL;
 use crate::error::{AttnError, Result};
-use crate::mask::{Mask, MaskSize, ResolvedMask};
+use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::tensor::Tensor;
 
 /// What the rows of a head have in common.
@@ -70,45 +70,46 @@ const DEVIATIONS: f64 = 3.0;
 /// One row makes no pattern.
 const FEWEST_ROWS: usize = 2;
 
-/// Labels each head of weights `[heads, n_q, n_k]` or `[batch, heads, n_q, n_k]`; the rows of a batch are taken together,
-/// so there is one label a head. Query i stands at position i + `offset` among the keys.
+/// Labels each head of weights `[heads, n_q, n_k]` or `[batch, heads, n_q, n_k]`; the rows of a batch are taken
+/// together, so there is one label a head. Query i stands at position i + `offset` among the keys, for the mask too.
 ///
-/// **Rows.** Each row is divided by what it gives to its allowed keys. A row says nothing, and is left out, where it has
-/// fewer than two allowed keys, or gives them nothing or NaN. Which keys are allowed is said by `mask`, where a bias of -1e9 or less
-/// hides; without one, weights that hold nothing after the queries' own positions are read as causal, and any others as
-/// unmasked.
+/// **Rows.** Each row is divided by what it gives to its allowed keys. A row says nothing, and is left out, where it
+/// has fewer than two allowed keys, or gives them nothing or NaN. Which keys are allowed is said by `mask`, where a
+/// bias of -1e9 or less hides; without one, weights that hold nothing after the queries' own positions are read as
+/// causal, and any others as unmasked.
 ///
-/// **Scores.** A pattern's score is the mean weight on its keys: j = i - 1, i + 1, 0 (for i > 0), i, or the other keys whose
-/// id in `tokens` is the query's. Rows that have no such key, or no other, are left out. `tokens` holds an id for each key,
-/// `n_k` of them or `batch` times `n_k`. The score of "uniform" is the mean of H / ln m, with H the row's entropy over its m
-/// allowed keys.
+/// **Scores.** A pattern's score is the mean weight on its keys: j = i - 1, i + 1, 0 (for i > 0), i, or the other keys
+/// whose id in `tokens` is the query's. Rows that have no such key, or no other, are left out. `tokens` holds an id for
+/// each key, `n_k` of them or `batch` times `n_k`. The score of "uniform" is the mean of H / ln m, with H the row's
+/// entropy over its m allowed keys.
 ///
 /// **Chance** is what the same rows would score if they were uniform: the mean of t / m, for t of m allowed keys.
 ///
 /// **Label.** A pattern is clear where it rests on at least two rows and its score is both
-/// - at least halfway from chance to certainty, (score - chance) / (1 - chance) >= 0.5, which in long sentences is the half
-///   of all attention that Clark et al. ask for, and
-/// - at least three standard deviations above the mean of as many rows drawn from all distributions alike, by which a row
-///   of m keys gives t of them t / m with variance t (m - t) / (m² (m + 1)). Short sentences pass this only when nearly
-///   perfect.
+/// - at least halfway from chance to certainty, (score - chance) / (1 - chance) >= 0.5, which in long sentences is the
+///   half of all attention that Clark et al. ask for, and
+/// - at least three standard deviations above the mean of as many rows drawn from all distributions alike, by which a
+///   row of m keys gives t of them t / m with variance t (m - t) / (m² (m + 1)). Short sentences pass this only when
+///   nearly perfect.
 ///
-/// Of several clear patterns the label is the one farthest from chance to certainty. Without any, a head of at least two
-/// rows whose uniform score is at least 0.98 is "uniform", and any other is "mixed". A label describes the weights given;
-/// it takes more sentences, such as a batch of them, to say that a head always does so.
+/// Of several clear patterns the label is the one farthest from chance to certainty. Without any, a head of at least
+/// two rows whose uniform score is at least 0.98 is "uniform", and any other is "mixed". A label describes the weights
+/// given; it takes more sentences, such as a batch of them, to say that a head always does so.
 ///
-/// Sources: positional heads in "Analyzing Multi-Head Self-Attention" (Voita et al. 2019); previous, next and broad attention
-/// in sections 3.1 and 3.3 of "What Does BERT Look At?" (Clark et al. 2019); the first token in "Analyzing the Structure of
-/// Attention in a Transformer Language Model" (Vig and Belinkov 2019); the same token, as duplicate token heads, in
-/// "Interpretability in the Wild" (Wang et al. 2022).
+/// Sources: positional heads in "Analyzing Multi-Head Self-Attention" (Voita et al. 2019); previous, next and broad
+/// attention in sections 3.1 and 3.3 of "What Does BERT Look At?" (Clark et al. 2019); the first token in "Analyzing
+/// the Structure of Attention in a Transformer Language Model" (Vig and Belinkov 2019); the same token, as duplicate
+/// token heads, in "Interpretability in the Wild" (Wang et al. 2022).
 ///
 /// # Errors
-/// `shape_mismatch` for weights of other axes, and for tokens that do not match the keys or queries that stand beyond them;
-/// `mask_shape` for a mask that does not fit.
+/// `shape_mismatch` for weights of other axes, and for tokens that do not match the keys or queries that stand beyond
+/// them; `mask_shape` for a mask that does not fit, `too_large` for one of more than `max_bytes`.
 pub fn label_heads(
     weights: &Tensor,
     tokens: Option<&[i32]>,
     mask: Option<&Mask>,
     offset: isize,
+    max_bytes: usize,
 ) -> Result<Vec<HeadLabel>> {
     let [batch, heads, n_q, n_k] = match weights.shape[..] {
         [heads, n_q, n_k] => [1, heads, n_q, n_k],
@@ -125,7 +126,10 @@ pub fn label_heads(
         }
     }
     let allowed = match mask {
-        Some(mask) => Allowed::Mask(mask.materialize(MaskSize { n_q, n_k, n_heads: heads, batch })?),
+        Some(mask) => {
+            let size = MaskSize { n_q, n_k, n_heads: heads, batch };
+            Allowed::Mask(mask.meet(Scores { size, first: &[offset as i64], real_keys: n_k, max_bytes })?)
+        }
         None if is_causal(weights, offset) => Allowed::UpToQuery,
         None => Allowed::All,
     };

@@ -6,9 +6,9 @@ use crate::tensor::Tensor;
 /// mixes tokens. `layers` holds the weights of each layer, the first layer first, all `[heads, n, n]` or all
 /// `[batch, heads, n, n]`; the result is `[n, n]` or `[batch, n, n]`.
 ///
-/// Of each layer A is the mean over heads, then 0.5 A + 0.5 I where `residual` counts the connection around the attention,
-/// its rows divided by their sums; the rollout is A_L ··· A_2 A_1. Rows sum to 1, except that without `residual` a row of
-/// zeros stays one. Source: "Quantifying Attention Flow in Transformers" (Abnar and Zuidema 2020).
+/// Of each layer A is the mean over heads, then 0.5 A + 0.5 I where `residual` counts the connection around the
+/// attention, its rows divided by their sums; the rollout is A_L ··· A_2 A_1. Rows sum to 1, except that without
+/// `residual` a row of zeros stays one. Source: "Quantifying Attention Flow in Transformers" (Abnar and Zuidema 2020).
 ///
 /// # Errors
 /// `invalid_tensor` for no layer at all, `shape_mismatch` for a layer that is not square or not shaped as the first.

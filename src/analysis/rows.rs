@@ -3,9 +3,9 @@
 use crate::error::{AttnError, Result};
 use crate::tensor::Tensor;
 
-/// The entropy of each row in nats, H = -Σ_j w ln w with 0 ln 0 = 0: `[..., n_q, n_k]` gives `[..., n_q]`. It is 0 where
-/// one key has all the weight and ln n where n keys share it evenly; a row that holds NaN gives NaN. Source: section 3.3 of
-/// "What Does BERT Look At?" (Clark et al. 2019).
+/// The entropy of each row in nats, H = -Σ_j w ln w with 0 ln 0 = 0: `[..., n_q, n_k]` gives `[..., n_q]`. It is 0
+/// where one key has all the weight and ln n where n keys share it evenly; a row that holds NaN gives NaN. Source:
+/// section 3.3 of "What Does BERT Look At?" (Clark et al. 2019).
 ///
 /// # Errors
 /// `shape_mismatch` for fewer than two axes.
@@ -13,9 +13,9 @@ pub fn entropy(weights: &Tensor) -> Result<Tensor> {
     each_row(weights, |_, row| nats(row.iter().map(|&weight| f64::from(weight))))
 }
 
-/// How many keys each row attends to in effect, exp(H) with H the row's [`entropy`]: `[..., n_q, n_k]` gives `[..., n_q]`.
-/// It is n where n keys share the weight evenly, and 0 for a row of zeros. Source: the perplexity of a distribution,
-/// "Perplexity: a measure of the difficulty of speech recognition tasks" (Jelinek et al. 1977).
+/// How many keys each row attends to in effect, exp(H) with H the row's [`entropy`]: `[..., n_q, n_k]` gives
+/// `[..., n_q]`. It is n where n keys share the weight evenly, and 0 for a row of zeros. Source: the perplexity of a
+/// distribution, "Perplexity: a measure of the difficulty of speech recognition tasks" (Jelinek et al. 1977).
 ///
 /// # Errors
 /// `shape_mismatch` for fewer than two axes.
@@ -29,8 +29,8 @@ pub fn effective_keys(weights: &Tensor) -> Result<Tensor> {
 }
 
 /// How far each row looks, Σ_j w |i + offset - j| in positions: `[..., n_q, n_k]` gives `[..., n_q]`. Query i stands at
-/// position i + offset, so with n cached keys in front the offset is n. Source: "Analyzing the Structure of Attention in a
-/// Transformer Language Model" (Vig and Belinkov 2019), there over all rows.
+/// position i + offset, so with n cached keys in front the offset is n. Source: "Analyzing the Structure of Attention
+/// in a Transformer Language Model" (Vig and Belinkov 2019), there over all rows.
 ///
 /// # Errors
 /// `shape_mismatch` for fewer than two axes.

@@ -4,4 +4,6 @@ pub mod activation;
 pub mod lanes;
 pub mod layer_norm;
 pub mod matmul;
+pub mod rms_norm;
+pub mod rotary;
 pub mod softmax;
