@@ -362,6 +362,19 @@ fn rows_without_allowed_keys_are_left_out() {
 }
 
 #[test]
+fn a_bias_of_a_fill_hides() {
+    let weights = tensor(&[1, 5, 5], |at| if at[2] <= at[1] { 1.0 / (at[1] + 1) as f64 } else { 0.0 });
+    let added = |fill: f32| {
+        let cells = (0..25).map(|cell| if cell % 5 > cell / 5 { fill } else { 0.0 });
+        let mask = Mask::Additive { shape: vec![5, 5], data: cells.flat_map(f32::to_le_bytes).collect(), axes: None };
+        label_heads(&weights, None, Some(&mask), 0).unwrap()[0]
+    };
+    let causal = label_heads(&weights, None, Some(&Mask::Causal), 0).unwrap()[0];
+    assert_eq!([added(-1e9), added(f32::MIN), added(f32::NEG_INFINITY)], [causal; 3]);
+    assert_ne!(added(-100.0), causal);
+}
+
+#[test]
 fn a_mask_that_leaves_nothing_frees_all_or_is_nan() {
     let before = tensor(&[2, 2, 2], |_| 0.5);
     let empty = |with: f64| tensor(&[2, 2, 2], move |at| if at[..2] == [1, 0] { with } else { 0.5 });
