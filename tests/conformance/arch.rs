@@ -72,9 +72,12 @@ impl Model<'_> {
             "bert" | "roberta" | "distilbert" => base,
             "vit" => pre_norm,
             "gpt2" => TransformerOptions { activation: Activation::GeluTanh, ..pre_norm },
-            "gpt_neox" => {
-                TransformerOptions { parallel: true, positions: Positions::Rope, rotary_dim: Some(2), ..pre_norm }
-            }
+            "gpt_neox" => TransformerOptions {
+                parallel: true,
+                positions: Positions::Rope,
+                rotary_dim: Some(2),
+                ..pre_norm
+            },
             "llama_gqa" | "phi3" => llama,
             "qwen2" => TransformerOptions { qkv_bias: Some(true), ..llama },
             "qwen3" => TransformerOptions { qk_norm: true, ..llama },
