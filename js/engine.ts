@@ -1,9 +1,6 @@
+import { Analysis } from "./analysis.ts";
 import { AttnError, invalidOption } from "./errors.ts";
-import {
-  type MaskSize,
-  type ScaledDotProductOptions as RustScaledDotProductOptions,
-  VERSION,
-} from "./generated.ts";
+import { type MaskSize, type ScaledDotProductOptions as RustScaledDotProductOptions, VERSION } from "./generated.ts";
 import { Generator } from "./generator.ts";
 import type { PassReply } from "./host.ts";
 import { Link } from "./link.ts";
@@ -122,6 +119,8 @@ export class Engine {
   readonly info: EngineInfo;
   /** The parts of attention by themselves. */
   readonly ops: Ops;
+  /** What researchers ask of attention weights. */
+  readonly analysis: Analysis;
 
   /** @internal */
   constructor(link: Link) {
@@ -129,6 +128,7 @@ export class Engine {
     const kernel = glue().kernelName() as EngineInfo["kernel"];
     this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null };
     this.ops = new Ops(link);
+    this.analysis = new Analysis(link);
   }
 
   /**

@@ -26,6 +26,12 @@ export type Request =
   | { op: "rotary"; x: Tensor; cos: Tensor; sin: Tensor; interleaved: boolean }
   | { op: "sinusoidal"; n: number; dModel: number }
   | { op: "activation"; x: Tensor; name: Activation }
+  | { op: "entropy" | "effectiveKeys"; weights: Tensor }
+  | { op: "meanDistance"; weights: Tensor; offset: number }
+  | { op: "labelHeads"; weights: Tensor; tokens: Int32Array | null; mask: MaskRule | null; offset: number }
+  | { op: "rollout"; weights: Tensor[]; residual: boolean }
+  | { op: "maskEffect" | "moved"; before: Tensor; after: Tensor }
+  | { op: "ablate"; id: Id; inputs: Options; mask: MaskRule | null; options: Options }
   | { op: "free"; id: Id };
 
 /** The modules with weights. */
@@ -148,6 +154,26 @@ export class Host {
         return glue.sinusoidal(request.n, request.dModel, this.#maxBytes);
       case "activation":
         return glue.activation(request.x, request.name);
+      case "entropy":
+        return glue.entropy(request.weights);
+      case "effectiveKeys":
+        return glue.effectiveKeys(request.weights);
+      case "meanDistance":
+        return glue.meanDistance(request.weights, request.offset);
+      case "labelHeads": {
+        const { weights, tokens, mask, offset } = request;
+        return glue.labelHeads(weights, tokens ?? undefined, mask, offset, this.#maxBytes);
+      }
+      case "rollout":
+        return glue.rollout(request.weights, request.residual);
+      case "maskEffect":
+        return glue.maskEffect(request.before, request.after);
+      case "moved":
+        return glue.moved(request.before, request.after);
+      case "ablate": {
+        const { inputs, mask, options } = request;
+        return this.#get(request.id, glue.RawAttention).ablate(inputs, mask, options, this.#maxBytes);
+      }
       case "free":
         this.#objects.get(request.id)?.free();
         this.#objects.delete(request.id);
@@ -181,7 +207,7 @@ export class Host {
   #get<T extends Raw>(id: Id, kind: { prototype: T }): T {
     const object = this.#objects.get(id);
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
-    throw new AttnError("disposed", "the object was disposed");
+    throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
 }
 

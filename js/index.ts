@@ -1,4 +1,5 @@
 // What `import ... from "attnscope"` gives.
+export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
 export {
   type AttentionResult,
   createEngine,
@@ -11,14 +12,20 @@ export {
 export { AttnError, type ErrorDetails } from "./errors.ts";
 export type {
   Activation,
+  CellChange,
   EmptyRow,
   ErrorCode,
   Explanation,
+  HeadLabel,
+  HeadPattern,
   Init,
   MaskAxes,
+  MaskEffect,
   MaskSize,
+  Moved,
   NormKind,
   Operation,
+  PatternScores,
   Positions,
   RemaskOptions,
   Stage,

@@ -136,6 +136,12 @@ export class Weighted {
     return settings;
   }
 
+  /** The name of a module where it lives; `invalid_option` for one of another engine. @internal */
+  static idIn(link: Link, module: Weighted): number {
+    if (module.#link === link) return module.#id;
+    throw invalidOption("module", "a module of another engine", "one of this engine");
+  }
+
   /** The parameters by name, copied; weights are `[out_features, in_features]`. */
   async stateDict(): Promise<StateDict> {
     return Object.fromEntries(await this.#link.call<[string, Tensor][]>({ op: "stateDict", id: this.#id }));

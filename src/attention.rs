@@ -137,9 +137,8 @@ pub fn scaled_dot_product_attention(
     }
 
     let mut recipe = Recipe::new(options.trace);
-    let mut give = |stage, tensor: &Tensor| {
-        recipe.push(0, stage, four(tensor).to_vec(), Made::Given(tensor.data.clone()))
-    };
+    let mut give =
+        |stage, tensor: &Tensor| recipe.push(0, stage, four(tensor).to_vec(), Made::Given(tensor.data.clone()));
     let query = give(Stage::Query, query);
     let [mut key, mut value] = [give(Stage::Key, key), give(Stage::Value, value)];
     if let Some([past_key, past_value]) = past {

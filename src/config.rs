@@ -414,7 +414,8 @@ impl TransformerOptions {
         let attention = self.attention().sizes()?.weights();
         let feed_forward = (self.d_model as u64).saturating_mul(if self.gated { 3 } else { 2 } * d_ff as u64);
         let block = attention.saturating_mul(if cross { 2 } else { 1 }).saturating_add(feed_forward);
-        let learned = if self.positions == Positions::Learned { self.max_length as u64 * self.d_model as u64 } else { 0 };
+        let learned =
+            if self.positions == Positions::Learned { self.max_length as u64 * self.d_model as u64 } else { 0 };
         fits(block.saturating_mul(n_layers as u64).saturating_add(learned), max_bytes)
     }
 

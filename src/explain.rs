@@ -177,7 +177,12 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
                 constants.push(("head_mask", f64::from(factors[head])));
                 times = " · head_mask";
             }
-            (Operation::Dot, format!("{to}[i, c] = Σ_j {}[i, j] · {}[j, c]{times}", weights.stage.name(), value.stage.name()), terms, constants)
+            (
+                Operation::Dot,
+                format!("{to}[i, c] = Σ_j {}[i, j] · {}[j, c]{times}", weights.stage.name(), value.stage.name()),
+                terms,
+                constants,
+            )
         }
         Made::Same { from } => {
             let source = step_of(*from);
@@ -228,7 +233,12 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
                 label: name(*right).into(),
                 ..pair(0, number(step_of(*left), index), number(step_of(*right), index))
             };
-            (Operation::Scale, format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)), vec![term], vec![])
+            (
+                Operation::Scale,
+                format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)),
+                vec![term],
+                vec![],
+            )
         }
         Made::Dropped { from, factors } => {
             let source = step_of(*from);
@@ -278,10 +288,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
                     let sign = if side == 0 { -1.0 } else { 1.0 };
                     let terms = vec![
                         Term { label: "cos".into(), ..pair(0, number(source, index), cos) },
-                        Term {
-                            label: "sin".into(),
-                            ..pair(0, number(source, &[batch, head, i, other]), sign * sin)
-                        },
+                        Term { label: "sin".into(), ..pair(0, number(source, &[batch, head, i, other]), sign * sin) },
                     ];
                     let from = name(*from);
                     let sign = if side == 0 { "-" } else { "+" };

@@ -21,6 +21,7 @@
 //! # Ok::<(), attnscope::AttnError>(())
 //! ```
 
+pub mod analysis;
 mod attention;
 mod config;
 mod error;

@@ -352,7 +352,10 @@ impl Mask {
                 let last = first.iter().max().unwrap_or(&0) + size.n_q as i64;
                 let none_before = first != [0] || size.n_q == size.n_k;
                 if ids.len() != size.n_k || last > size.n_k as i64 || !none_before {
-                    return unfit(vec![ids.len()], "one document id for each position, each query at the position of a key");
+                    return unfit(
+                        vec![ids.len()],
+                        "one document id for each position, each query at the position of a key",
+                    );
                 }
                 Ok(())
             }
@@ -479,13 +482,7 @@ fn float_at(bytes: &[u8], at: usize) -> f32 {
     f32::from_le_bytes(bytes[4 * at..].first_chunk().copied().unwrap_or_default())
 }
 
-fn check_matrix(
-    shape: &[usize],
-    cells: usize,
-    axes: Option<MaskAxes>,
-    size: MaskSize,
-    real_keys: usize,
-) -> Result<()> {
+fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: MaskSize, real_keys: usize) -> Result<()> {
     let four = four_axes(shape, axes);
     let covers = (real_keys..=size.n_k).contains(&four[3]) || four[3] == 1;
     let fits = covers && four[..3].iter().zip(size.shape()).all(|(&axis, scores)| axis == scores || axis == 1);
@@ -493,9 +490,10 @@ fn check_matrix(
         return Err(AttnError::MaskShape {
             mask: shape.to_vec(),
             scores: size.shape().to_vec(),
-            expected: "[n_k], [n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
+            expected:
+                "[n_k], [n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
                        \"batch\""
-                .into(),
+                    .into(),
         });
     }
     Ok(())

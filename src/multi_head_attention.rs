@@ -224,7 +224,12 @@ impl MultiHeadAttention {
             let n_k = n_k + meeting.open_keys;
             let mut join = |stage, from, width, bias| {
                 let after = Some(self.added_rows(bias, width));
-                recipe.push(layer, stage, vec![batch, n_kv_heads, n_k, width], Made::Joined { before: None, from, after })
+                recipe.push(
+                    layer,
+                    stage,
+                    vec![batch, n_kv_heads, n_k, width],
+                    Made::Joined { before: None, from, after },
+                )
             };
             key = join(Stage::AllKeys, key, d_k, self.bias_kv.as_ref().map(|[key, _]| key));
             value = join(Stage::AllValues, value, d_v, self.bias_kv.as_ref().map(|[_, value]| value));
@@ -293,12 +298,7 @@ pub(crate) struct Dropout<'g> {
 
 impl Dropout<'_> {
     /// 0 or 1 / (1 - p) for each number of a step of this shape, drawn as PyTorch draws; none where p is 0.
-    pub fn factors(
-        &mut self,
-        recipe: &mut Recipe,
-        shape: &[usize],
-        max_bytes: usize,
-    ) -> Result<Option<Arc<Vec<f32>>>> {
+    pub fn factors(&mut self, recipe: &mut Recipe, shape: &[usize], max_bytes: usize) -> Result<Option<Arc<Vec<f32>>>> {
         if self.p == 0.0 {
             return Ok(None);
         }
@@ -338,7 +338,8 @@ fn draw_projections(options: &MultiHeadAttentionOptions, sizes: HeadSizes, gener
     let fused = projections.iter().all(|&(_, d_in, d_out, _)| d_in == d_model && d_out == d_model);
     let mut drawn = if fused { generator.xavier_uniform(3 * d_model, d_model) } else { Vec::new() }.into_iter();
     let [query, key, value] = projections.map(|(name, d_in, d_out, bias)| {
-        let data = if fused { drawn.by_ref().take(d_out * d_in).collect() } else { generator.xavier_uniform(d_out, d_in) };
+        let data =
+            if fused { drawn.by_ref().take(d_out * d_in).collect() } else { generator.xavier_uniform(d_out, d_in) };
         Linear {
             name,
             weight: Arc::new(Tensor { shape: vec![d_out, d_in], data }),

@@ -92,7 +92,11 @@ pub fn rms_norm(x: &Tensor, weight: Option<&Tensor>, eps: f32, axis: isize) -> R
 }
 
 fn of_shape<'a>(name: &str, tensor: &'a Tensor, shape: &[usize]) -> Result<&'a [f32]> {
-    if tensor.shape == shape { Ok(&tensor.data) } else { Err(AttnError::shape(name, &tensor.shape, format!("{shape:?}"))) }
+    if tensor.shape == shape {
+        Ok(&tensor.data)
+    } else {
+        Err(AttnError::shape(name, &tensor.shape, format!("{shape:?}")))
+    }
 }
 
 /// The weight, by default ones.
@@ -120,7 +124,9 @@ pub fn rotary(x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Resu
     let (n, d) = (x.shape[x.shape.len() - 2], x.width());
     let (entries, positions) = match cos.shape[..] {
         [positions, _] => (1, positions),
-        [entries, positions, _] if x.shape.len() == 4 && entries == x.shape[0] && positions == n => (entries, positions),
+        [entries, positions, _] if x.shape.len() == 4 && entries == x.shape[0] && positions == n => {
+            (entries, positions)
+        }
         _ => (0, 0),
     };
     let pairs = cos.width();

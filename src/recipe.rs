@@ -275,7 +275,8 @@ impl Recipe {
                 for (batch, head) in heads_of(step) {
                     for i in 0..n {
                         let row = &mut numbers[step.at(&[batch, head, i, 0])..][..width];
-                        let [cos, sin] = [&rotation.cos, &rotation.sin].map(|angles| &angles.data[i * pairs..][..pairs]);
+                        let [cos, sin] =
+                            [&rotation.cos, &rotation.sin].map(|angles| &angles.data[i * pairs..][..pairs]);
                         rotate_row(row, cos, sin, rotation.interleaved);
                     }
                 }

@@ -297,7 +297,8 @@ pub(crate) fn copy(parameters: Parameters) -> StateDict {
 /// # Errors
 /// `bad_state_dict` naming the first entry that is missing, extra or of the wrong shape; then nothing was replaced.
 pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> Result<()> {
-    let shapes: BTreeMap<&str, &[usize]> = parameters.iter().map(|(name, tensor)| (&name[..], &tensor.shape[..])).collect();
+    let shapes: BTreeMap<&str, &[usize]> =
+        parameters.iter().map(|(name, tensor)| (&name[..], &tensor.shape[..])).collect();
     let reader = Reader { target: &target, shapes: &shapes };
     reader.check_layers(&dict)?;
     let has_own_side = dict.iter().any(|(name, _)| Name::read(name).is_decoders == Some(target.is_decoder));

@@ -289,7 +289,8 @@ impl Trace {
         };
         let shape = &self.recipe.steps()[first].shape;
         let meeting = &self.meeting;
-        let mask = meeting.resolve(mask, options.is_causal, [shape[0], shape[1], shape[2], shape[3]], self.max_bytes)?;
+        let mask =
+            meeting.resolve(mask, options.is_causal, [shape[0], shape[1], shape[2], shape[3]], self.max_bytes)?;
         let mut again = self.clone();
         again.recipe.check_size(again.max_bytes)?;
         for step in again.recipe.steps_mut() {

@@ -86,7 +86,8 @@ impl Transformer {
             let mut attention = |of| MultiHeadAttention::new(&of, generator, max_bytes);
             let own = attention(options.attention())?;
             // A memory's rows stand nowhere beside the queries.
-            let mut to_memory = || attention(MultiHeadAttentionOptions { positions: Positions::None, ..options.attention() });
+            let mut to_memory =
+                || attention(MultiHeadAttentionOptions { positions: Positions::None, ..options.attention() });
             let cross = if is_decoder { Some(Cross { attention: to_memory()?, norm2: norm() }) } else { None };
             let mut linear = |name, d_in, d_out| draw_linear(generator, name, d_in, d_out, bias);
             Ok(Block {

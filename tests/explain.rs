@@ -234,7 +234,10 @@ fn a_past_stands_in_front() {
     let fresh = scaled_dot_product_attention(inputs, None, &options, MAX_BYTES).unwrap();
     assert_eq!(open.output(), fresh.output());
     let causal = whole.remask(Some(&mask), &RemaskOptions::default()).unwrap();
-    assert_eq!(causal.output(), trace.remask(None, &RemaskOptions { is_causal: true, ..Default::default() }).unwrap().output());
+    assert_eq!(
+        causal.output(),
+        trace.remask(None, &RemaskOptions { is_causal: true, ..Default::default() }).unwrap().output()
+    );
 }
 
 #[test]
@@ -263,7 +266,8 @@ fn too_large_is_refused_before_it_is_allocated() {
 #[test]
 fn a_stage_that_was_not_kept_is_an_error() {
     let x = Tensor::new(vec![0.0; 4], vec![2, 2]).unwrap();
-    let trace = scaled_dot_product_attention(to_itself(&x), None, &ScaledDotProductOptions::default(), MAX_BYTES).unwrap();
+    let trace =
+        scaled_dot_product_attention(to_itself(&x), None, &ScaledDotProductOptions::default(), MAX_BYTES).unwrap();
     assert_eq!(trace.stage(Stage::Scores, 0).unwrap_err().code().as_str(), "no_such_stage");
     assert_eq!(trace.explain(Stage::Scores, 0, &[0, 0]).unwrap_err().code().as_str(), "no_such_stage");
     assert_eq!(trace.remask(None, &RemaskOptions::default()).unwrap_err().code().as_str(), "no_such_stage");

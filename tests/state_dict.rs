@@ -38,7 +38,8 @@ fn the_names_are_the_modules() {
     let stack = Transformer::encoder(options, &mut Generator::new(0), 1 << 20).unwrap().state_dict();
     assert_eq!(stack.len(), 32);
     assert_eq!(stack[0].0, "layers.0.attention.query.weight");
-    let block = Transformer::encoder(TransformerOptions::new(6, 2), &mut Generator::new(0), 1 << 20).unwrap().state_dict();
+    let block =
+        Transformer::encoder(TransformerOptions::new(6, 2), &mut Generator::new(0), 1 << 20).unwrap().state_dict();
     assert!(block.iter().any(|(name, _)| name == "linear2.bias"));
 }
 

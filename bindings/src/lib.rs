@@ -2,6 +2,7 @@
 
 #![allow(missing_docs)]
 
+mod analysis;
 mod convert;
 mod error;
 
@@ -135,8 +136,7 @@ impl RawTransformer {
     ) -> Thrown<RawTrace> {
         let given = BlockInputs::read(inputs, mask, settings)?;
         let (x, mask) = (&given.x, given.mask.as_ref());
-        let trace =
-            self.0.train(x, given.memory(), mask, &given.options, &mut generator.0, limit(max_bytes));
+        let trace = self.0.train(x, given.memory(), mask, &given.options, &mut generator.0, limit(max_bytes));
         trace.map(RawTrace).map_err(throw)
     }
 }

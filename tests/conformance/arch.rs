@@ -72,12 +72,9 @@ impl Model<'_> {
             "bert" | "roberta" | "distilbert" => base,
             "vit" => pre_norm,
             "gpt2" => TransformerOptions { activation: Activation::GeluTanh, ..pre_norm },
-            "gpt_neox" => TransformerOptions {
-                parallel: true,
-                positions: Positions::Rope,
-                rotary_dim: Some(2),
-                ..pre_norm
-            },
+            "gpt_neox" => {
+                TransformerOptions { parallel: true, positions: Positions::Rope, rotary_dim: Some(2), ..pre_norm }
+            }
             "llama_gqa" | "phi3" => llama,
             "qwen2" => TransformerOptions { qkv_bias: Some(true), ..llama },
             "qwen3" => TransformerOptions { qk_norm: true, ..llama },
@@ -141,7 +138,8 @@ impl Model<'_> {
         let width = channels * patch * patch;
         let rows = Tensor::new(rows, vec![side * side, width]).unwrap();
         let weight = Tensor::new(weight.data, vec![d_model, width]).unwrap();
-        let patches = ops::linear(&rows, &weight, self.weight("patch_embeddings.projection.bias").as_ref(), MAX_BYTES).unwrap();
+        let patches =
+            ops::linear(&rows, &weight, self.weight("patch_embeddings.projection.bias").as_ref(), MAX_BYTES).unwrap();
         let mut data = self.weight("cls_token").unwrap().data;
         data.extend(patches.data);
         data.iter_mut().zip(self.weight("position_embeddings").unwrap().data).for_each(|(x, y)| *x += y);

@@ -1,8 +1,6 @@
 //! Numbers at the edge: huge, tiny, equal, NaN, infinite, none allowed; and the operations by themselves.
 
-use attnscope::{
-    Activation, EmptyRow, QueryKeyValue, ScaledDotProductOptions, ops, scaled_dot_product_attention,
-};
+use attnscope::{Activation, EmptyRow, QueryKeyValue, ScaledDotProductOptions, ops, scaled_dot_product_attention};
 
 use crate::MAX_BYTES;
 use crate::golden::{Golden, compare, masked, numbers, tensor};

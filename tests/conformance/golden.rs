@@ -81,7 +81,12 @@ impl<'a> Case<'a> {
     }
 
     /// A mask's matrix: of booleans or whole numbers what `of_bool` makes of them, of floats what is added.
-    pub fn mask(&self, name: &str, axes: Option<MaskAxes>, of_bool: fn(Vec<usize>, Vec<u8>, Option<MaskAxes>) -> Mask) -> Option<Mask> {
+    pub fn mask(
+        &self,
+        name: &str,
+        axes: Option<MaskAxes>,
+        of_bool: fn(Vec<usize>, Vec<u8>, Option<MaskAxes>) -> Mask,
+    ) -> Option<Mask> {
         let key = self.json["inputs"][name].as_str()?;
         let (shape, numbers) = numbers(&self.tensors, key);
         Some(match self.tensors.tensor(key).unwrap().dtype() {

@@ -33,7 +33,8 @@ fn operators() {
         *checked.entry(op).or_default() += 1;
     }
     println!("checked {checked:?}, half precision or not stored {half}");
-    for (op, least) in [("Attention", 60), ("LayerNormalization", 17), ("RMSNormalization", 14), ("RotaryEmbedding", 6)] {
+    for (op, least) in [("Attention", 60), ("LayerNormalization", 17), ("RMSNormalization", 14), ("RotaryEmbedding", 6)]
+    {
         assert!(checked[op] >= least, "{op}: {checked:?}");
     }
 }
@@ -135,7 +136,8 @@ fn join_heads(tensor: &Tensor) -> Tensor {
 
 /// The two middle axes of four exchanged.
 fn moved(tensor: &Tensor, [batch, a, b, d]: [usize; 4]) -> Tensor {
-    let rows = (0..batch).flat_map(|batch| (0..b).flat_map(move |j| (0..a).map(move |i| ((batch * a + i) * b + j) * d)));
+    let rows =
+        (0..batch).flat_map(|batch| (0..b).flat_map(move |j| (0..a).map(move |i| ((batch * a + i) * b + j) * d)));
     let data = rows.flat_map(|at| &tensor.data[at..][..d]).copied().collect();
     Tensor::new(data, vec![batch, b, a, d]).unwrap()
 }

@@ -86,7 +86,8 @@ fn scaled_dot_product_attention_of_the_second() {
         let mask = case.mask("attn_mask", None, masked);
         let [query, key, value] = &["Q", "K", "V"].map(|name| case.needed(name));
         let inputs = QueryKeyValue { query, key, value, past: None };
-        let trace = scaled_dot_product_attention(inputs, mask.as_ref(), &ScaledDotProductOptions::default(), MAX_BYTES)?;
+        let trace =
+            scaled_dot_product_attention(inputs, mask.as_ref(), &ScaledDotProductOptions::default(), MAX_BYTES)?;
         Ok(vec![("context".into(), trace.output()), ("attn".into(), weights(&trace, 0)?)])
     });
     assert!(checked >= 8);
@@ -139,7 +140,8 @@ fn what_the_posts_refuse() {
     assert_eq!(error.code().as_str(), "not_divisible");
     assert!(error.to_string().contains("10") && error.to_string().contains('4'));
 
-    let mha = MultiHeadAttention::new(&MultiHeadAttentionOptions::new(8, 4), &mut Generator::new(0), MAX_BYTES).unwrap();
+    let mha =
+        MultiHeadAttention::new(&MultiHeadAttentionOptions::new(8, 4), &mut Generator::new(0), MAX_BYTES).unwrap();
     let x = Tensor::new(Generator::new(1).randn(80), vec![2, 5, 8]).unwrap();
     let square: Vec<u8> = (0..25).map(|at| u8::from(at % 5 <= at / 5)).collect();
     let two_axes = Mask::Keep { shape: vec![5, 5], data: square, axes: None };

@@ -55,8 +55,7 @@ fn multihead_attention() {
         let mask = and(attn_mask, padding(case, "key_padding_mask"));
         let call = case.config("call");
         let need_weights = call["need_weights"] != false;
-        let forward =
-            ForwardOptions { average_weights: call["average_attn_weights"] != false, ..exact(need_weights) };
+        let forward = ForwardOptions { average_weights: call["average_attn_weights"] != false, ..exact(need_weights) };
         let trace = mha.forward(&query, Some(&key), Some(&value), mask.as_ref(), &forward, MAX_BYTES)?;
         let mut ours = vec![("output".into(), swap(trace.output()))];
         ours.extend(trace.weights(0)?.map(|weights| ("weights".into(), weights)));
