@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import * as attnscope from "attnscope";
 import { expect, test } from "vitest";
-import { type Case, readSafetensors, runGolden } from "../golden-cases.ts";
+import { EVERY_CASE, type Files, runAll } from "../cases/all.ts";
+import { readSafetensors } from "../cases/golden.ts";
 
 const golden = new URL("../golden/", import.meta.url);
 
@@ -9,14 +10,19 @@ async function bytes(name: string): Promise<ArrayBuffer> {
   return new Uint8Array(await readFile(new URL(name, golden))).buffer;
 }
 
-test("the golden cases of the posts, through the built package", async () => {
-  const { cases } = JSON.parse(await readFile(new URL("golden.json", golden), "utf8")) as { cases: Case[] };
+test("every golden case, through the built package", async () => {
+  const read = async <Manifest>(name: keyof Files) => ({
+    manifest: JSON.parse(await readFile(new URL(`${name}.json`, golden), "utf8")) as Manifest,
+    tensors: await bytes(`${name}.safetensors`),
+  });
+  const files: Files = { golden: await read("golden"), onnx: await read("onnx"), arch: await read("arch") };
   const engine = await attnscope.createEngine();
   expect(engine.info.kernel).toBe("simd128");
-  const report = await runGolden(attnscope, engine, cases, readSafetensors(await bytes("golden.safetensors")));
-  console.log(report.passed);
-  expect(report.failed).toEqual([]);
-  expect(report.passed).toEqual({ seedA_mha: 18, seedA_block: 7, seedB_sdpa: 8, seedB_mha: 11 });
+  for (const [name, report] of Object.entries(await runAll(attnscope, engine, files))) {
+    console.log(name, report.passed);
+    expect(report.failed).toEqual([]);
+    expect(report.passed).toEqual(EVERY_CASE[name as keyof Files]);
+  }
 });
 
 interface Drawn {
