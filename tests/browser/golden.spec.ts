@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@playwright/test";
 import { EVERY_CASE, type Files } from "../cases/all.ts";
+import { HARNESS } from "./ports.ts";
 
 const golden = new URL("../golden/", import.meta.url);
 
@@ -10,7 +11,7 @@ test("every golden case, in a browser, the engine in its worker", async ({ page 
     if (message.type() === "error") problems.push(message.text());
   });
   page.on("pageerror", (error) => problems.push(error.message));
-  await page.goto("http://localhost:5321/");
+  await page.goto(HARNESS);
   await page.waitForFunction(() => "attnscope" in globalThis);
 
   const read = async (name: keyof Files) => ({
@@ -40,7 +41,7 @@ test("every golden case, in a browser, the engine in its worker", async ({ page 
 });
 
 test("an engine destroyed in the middle of a pass rejects it, and a new one works", async ({ page }) => {
-  await page.goto("http://localhost:5321/");
+  await page.goto(HARNESS);
   await page.waitForFunction(() => "attnscope" in globalThis);
   const codes = await page.evaluate(async () => {
     const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
