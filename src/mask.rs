@@ -350,8 +350,7 @@ impl Mask {
             }
             Self::Documents { ids } => {
                 let last = first.iter().max().unwrap_or(&0) + size.n_q as i64;
-                let none_before = first != [0] || size.n_q == size.n_k;
-                if ids.len() != size.n_k || last > size.n_k as i64 || !none_before {
+                if ids.len() != size.n_k || last > size.n_k as i64 {
                     return unfit(
                         vec![ids.len()],
                         "one document id for each position, each query at the position of a key",
