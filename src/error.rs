@@ -74,9 +74,19 @@ pub enum AttnError {
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
     #[error("the pass needs {needed} bytes, more than maxBytes {max_bytes}")]
-    TooLarge { needed: u64, max_bytes: u64 },
+    TooLarge {
+        #[serde(serialize_with = "as_number")]
+        needed: u64,
+        #[serde(serialize_with = "as_number")]
+        max_bytes: u64,
+    },
     #[error("state dict entry {entry}: found {found}, expected {expected}")]
     BadStateDict { entry: String, found: String, expected: String },
+}
+
+/// JavaScript's whole numbers end at 2^53; beyond, the nearest one says enough.
+fn as_number<S: serde::Serializer>(number: &u64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*number as f64)
 }
 
 impl AttnError {
