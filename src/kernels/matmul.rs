@@ -141,7 +141,7 @@ fn pack<const P: usize>(from: Matrix, row0: usize, rows: usize, k0: usize, kc: u
 #[inline(never)]
 fn tile(kc: usize, a_panel: &[f32], b_panel: &[f32], out: &mut [f32], out_stride: usize, accumulate: bool) {
     assert!(a_panel.len() >= MR * kc && b_panel.len() >= NR * kc && out.len() >= (MR - 1) * out_stride + NR);
-    let mut sums = [[Lanes::zero(); 2]; MR];
+    let mut sums = [[Lanes::splat(0.0); 2]; MR];
     // SAFETY: the assertion above bounds every address that the loops below form.
     unsafe {
         let (mut a, mut b) = (a_panel.as_ptr(), b_panel.as_ptr());
