@@ -3,6 +3,8 @@
 //! Inside, a cell is *allowed* (the query may attend to the key) or *hidden*. Whether a matrix's true means the one or the
 //! other is said by the one who makes it: [`Mask::Keep`] or [`Mask::Masked`].
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AttnError, Result};
@@ -194,6 +196,16 @@ impl ResolvedMask {
     pub(crate) fn matrix(&self, batch: usize, head: usize) -> usize {
         let [n_batch, n_heads, n_q, n_k] = self.shape;
         ((batch % n_batch) * n_heads + head % n_heads) * n_q * n_k
+    }
+
+    /// For each row of every matrix, from its first to behind its last allowed key.
+    pub(crate) fn visible(&self) -> Vec<Range<usize>> {
+        let range = |row: &[u8]| {
+            let first = row.iter().position(|&allowed| allowed != 0);
+            let last = row.iter().rposition(|&allowed| allowed != 0);
+            first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+        };
+        self.allowed.chunks_exact(self.shape[3]).map(range).collect()
     }
 
     /// The same with so many keys more behind the others, open to all.

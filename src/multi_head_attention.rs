@@ -249,6 +249,7 @@ impl MultiHeadAttention {
             },
             named,
             side_by_side: true,
+            need_weights: options.need_weights,
         };
         let context = attend(recipe, layer, [query, key, value], how);
         // 5. The heads side by side.                                           [batch, n_q, heads * d_v]

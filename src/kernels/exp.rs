@@ -3,7 +3,7 @@
 use super::lanes::Lanes;
 
 /// Below, e^x is less than half of the smallest float32.
-const LOWEST: f32 = -104.0;
+pub(crate) const LOWEST: f32 = -104.0;
 /// Above, e^x is infinite.
 const HIGHEST: f32 = 89.0;
 

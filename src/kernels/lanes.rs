@@ -74,6 +74,22 @@ mod simd128 {
             Self(i32x4_shl(i32x4_add(i32x4_trunc_sat_f32x4(self.0), i32x4_splat(127)), 23))
         }
         #[inline(always)]
+        pub fn transposed([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+            let (ab_low, ab_high) = (i32x4_shuffle::<0, 4, 1, 5>(a.0, b.0), i32x4_shuffle::<2, 6, 3, 7>(a.0, b.0));
+            let (cd_low, cd_high) = (i32x4_shuffle::<0, 4, 1, 5>(c.0, d.0), i32x4_shuffle::<2, 6, 3, 7>(c.0, d.0));
+            [
+                Self(i64x2_shuffle::<0, 2>(ab_low, cd_low)),
+                Self(i64x2_shuffle::<1, 3>(ab_low, cd_low)),
+                Self(i64x2_shuffle::<0, 2>(ab_high, cd_high)),
+                Self(i64x2_shuffle::<1, 3>(ab_high, cd_high)),
+            ]
+        }
+        /// Stores the first two.
+        #[inline(always)]
+        pub unsafe fn store_two(self, to: *mut f32) {
+            unsafe { v128_store64_lane::<0>(self.0, to.cast()) }
+        }
+        #[inline(always)]
         pub fn to_array(self) -> [f32; 4] {
             [
                 f32x4_extract_lane::<0>(self.0),
@@ -144,6 +160,14 @@ mod scalar {
         #[inline(always)]
         pub fn power_of_two(self) -> Self {
             Self(self.0.map(|x| f32::from_bits(((x as i32 + 127) as u32) << 23)))
+        }
+        #[inline(always)]
+        pub fn transposed(rows: [Self; 4]) -> [Self; 4] {
+            std::array::from_fn(|column| Self(rows.map(|row| row.0[column])))
+        }
+        #[inline(always)]
+        pub unsafe fn store_two(self, to: *mut f32) {
+            unsafe { to.cast::<[f32; 2]>().write_unaligned([self.0[0], self.0[1]]) }
         }
         #[inline(always)]
         pub fn to_array(self) -> [f32; 4] {

@@ -6,28 +6,44 @@ use super::lanes::Lanes;
 /// row = exp(row - max) / sum. NaN or +infinity anywhere makes the row NaN, as in PyTorch
 /// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html>); so does -infinity everywhere.
 pub fn softmax_row(row: &mut [f32]) {
-    // Four at a time; what is left is filled up with -infinity, whose share is 0.
+    // 1. The maximum, so that no exponential overflows.
+    let max = largest(row);
+    // 2. The exponentials, their sum, and each one's share.
+    shares(row, max);
+}
+
+// Both go four at a time; what is left is filled up with -infinity, whose share is 0.
+
+/// The largest number of a row; NaN where one is NaN, -infinity for an empty row.
+pub(crate) fn largest(row: &[f32]) -> f32 {
+    let (fours, rest) = row.as_chunks::<4>();
+    let mut last = [f32::NEG_INFINITY; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    fours.iter().fold(load(&last), |max, four| max.max(load(four))).largest()
+}
+
+/// row = exp(row - max) / sum
+pub(crate) fn shares(row: &mut [f32], max: f32) {
     let (fours, rest) = row.as_chunks_mut::<4>();
     let mut last = [f32::NEG_INFINITY; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let load = |four: &[f32; 4]| unsafe { Lanes::load(four.as_ptr()) };
-
-    // 1. The maximum, so that no exponential overflows.
-    let max = fours.iter().fold(load(&last), |max, four| max.max(load(four)));
-    let max = Lanes::splat(max.largest());
-    // 2. The exponentials and their sum.
+    let max = Lanes::splat(max);
     let mut sum = Lanes::splat(0.0);
     for four in fours.iter_mut().chain([&mut last]) {
         let power = exp(load(four).sub(max));
         sum = sum.add(power);
         *four = power.to_array();
     }
-    // 3. Each one's share.
     let sum = Lanes::splat(sum.sum());
     for four in fours.iter_mut().chain([&mut last]) {
         *four = load(four).div(sum).to_array();
     }
     rest.copy_from_slice(&last[..rest.len()]);
+}
+
+fn load(four: &[f32; 4]) -> Lanes {
+    // SAFETY: there are four.
+    unsafe { Lanes::load(four.as_ptr()) }
 }
 
 #[cfg(test)]
