@@ -8,7 +8,7 @@ use crate::error::{AttnError, Result};
 use crate::kernels::activation::activate;
 use crate::kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
 use crate::kernels::layer_norm::layer_norm_row;
-use crate::kernels::matmul::{Matrix, matmul};
+use crate::kernels::matmul::{Matrix, matmul, matmul_packed};
 use crate::kernels::rms_norm::rms_norm_row;
 use crate::kernels::rotary::rotate_row;
 use crate::kernels::softmax::softmax_row;
@@ -256,10 +256,8 @@ impl Recipe {
                 let from = &self.steps[*from];
                 let rows = from.size() / from.width();
                 let x = Matrix::new(&before[from.offset..], rows, from.width(), from.width());
-                let [out_features, in_features] = linear.weight.shape[..] else { unreachable!("a weight is a matrix") };
-                let weight = Matrix::new(&linear.weight.data, out_features, in_features, in_features);
                 let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                matmul(x, weight.transposed(), bias, out, out_features);
+                matmul_packed(x, linear.packed(), bias, out, linear.weight.shape[0]);
             }
             Made::Joined { before, from, after } => {
                 let (earlier, out) = numbers.split_at_mut(step.offset);
