@@ -25,6 +25,7 @@ mod attention;
 mod config;
 mod error;
 mod explain;
+pub mod files;
 pub mod kernels;
 mod mask;
 pub mod ops;
