@@ -14,6 +14,7 @@ export type {
   EmptyRow,
   ErrorCode,
   Explanation,
+  FileFormat,
   MaskAxes,
   MaskSize,
   Operation,

@@ -5,6 +5,7 @@
 mod convert;
 mod error;
 
+use attnscope::files::{self, Format};
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
@@ -270,6 +271,34 @@ pub fn materialize(rule: JsValue, size: JsValue) -> Thrown<JsValue> {
 pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     let convention: TorchConvention = read(convention)?;
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
+}
+
+#[derive(serde::Deserialize)]
+struct ReadOptions {
+    #[serde(default)]
+    format: Option<Format>,
+}
+
+#[derive(serde::Deserialize)]
+struct WriteOptions {
+    format: Format,
+}
+
+/// `[name, tensor]` of each tensor in a file. A file that does not fit is refused before it is copied.
+#[wasm_bindgen(js_name = readTensors)]
+pub fn read_tensors(bytes: &Uint8Array, settings: JsValue, max_bytes: f64) -> Thrown<Array> {
+    let ReadOptions { format } = options(settings, &[])?;
+    if f64::from(bytes.length()) > max_bytes {
+        return Err(throw(AttnError::TooLarge { needed: bytes.length().into(), max_bytes: max_bytes as u64 }));
+    }
+    files::read_tensors(&bytes.to_vec(), format, limit(max_bytes)).map(dict_out).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = writeTensors)]
+pub fn write_tensors(entries: &Array, format: JsValue) -> Thrown<Uint8Array> {
+    let WriteOptions { format } = options(object(&[("format", format)]), &[])?;
+    let bytes = files::write_tensors(&dict_in(entries)?, format).map_err(throw)?;
+    Ok(Uint8Array::from(&bytes[..]))
 }
 
 #[wasm_bindgen]

@@ -5,8 +5,7 @@ use super::element::count;
 use super::nested::{Between, Numbers, read as numbers};
 use super::scan::{Scanner, number};
 use super::source::{Budget, Source};
-use super::{BARE_NAME, Named, tensor};
-use crate::error::Result;
+use super::{BARE_NAME, Named, Result, tensor};
 use crate::tensor::Tensor;
 
 const MAX_DEPTH: usize = 64;
@@ -16,7 +15,7 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>
     let mut found = Vec::new();
     match scanner.peek() {
         Some(b'[' | b'{') => value(&mut scanner, "", 0, budget, &mut found)?,
-        _ => return Err(scanner.unexpected("an array or an object")),
+        _ => return Err(scanner.unexpected(&"an array or an object")),
     }
     scanner.end()?;
     Ok(found)
@@ -31,7 +30,7 @@ fn value(
     found: &mut Vec<Named>,
 ) -> Result<()> {
     if depth > MAX_DEPTH {
-        return Err(scanner.bad(scanner.at, "more objects", format!("at most {MAX_DEPTH} inside each other")));
+        return Err(scanner.bad(scanner.at, &"more objects", &format_args!("at most {MAX_DEPTH} inside each other")));
     }
     match scanner.peek() {
         Some(b'{') => {
@@ -41,7 +40,7 @@ fn value(
                 return Ok(());
             }
             scanner.at = start;
-            scanner.object(|scanner, key, _| {
+            scanner.object(&mut |scanner, key, _| {
                 let inner = if name.is_empty() { key } else { format!("{name}.{key}") };
                 budget.take(inner.len() as u64)?;
                 value(scanner, &inner, depth + 1, budget, found)
@@ -87,7 +86,7 @@ fn shaped(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tenso
     let (Some(shape), Some(data), true) = (shape, data, scanner.accept(b'}')) else { return Ok(None) };
     if count(&shape) != Some(data.len() as u64) {
         let expected = format!("as many as shape {shape:?} says");
-        return Err(scanner.bad(start, format!("{} numbers", data.len()), expected));
+        return Err(scanner.bad(start, &format_args!("{} numbers", data.len()), &expected));
     }
     Ok(tensor(data, &shape))
 }

@@ -17,12 +17,17 @@ mod torch;
 mod zip;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{AttnError, Result};
+use crate::error::AttnError;
 use crate::tensor::Tensor;
 use source::{Budget, Source};
+
+/// Kept small behind a pointer, for it is handed on at almost every step.
+type Fault = Box<AttnError>;
+type Result<T> = std::result::Result<T, Fault>;
 
 /// A tensor and its name in the file.
 type Named = (String, Tensor);
@@ -39,7 +44,7 @@ enum Place {
 
 /// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "FileFormat"))]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// [safetensors](https://huggingface.co/docs/safetensors/index#format)
@@ -77,14 +82,15 @@ impl Format {
         }
     }
 
-    fn bad(self, place: Place, found: impl Into<String>, expected: impl Into<String>) -> AttnError {
+    #[cold]
+    fn bad(self, place: Place, found: &dyn Display, expected: &dyn Display) -> Fault {
         let (offset, line, column) = match place {
             Place::Nowhere => (None, None, None),
             Place::Byte(offset) => (Some(offset), None, None),
             Place::Text { line, column } => (None, Some(line), Some(column)),
         };
-        let format = self.name().into();
-        AttnError::BadFile { format, offset, line, column, found: found.into(), expected: expected.into() }
+        let (found, expected) = (found.to_string(), expected.to_string());
+        Box::new(AttnError::BadFile { format: self.name().into(), offset, line, column, found, expected })
     }
 
     /// The format that bytes look like, by what they start with. A zip archive may yet be PyTorch's.
@@ -98,8 +104,8 @@ impl Format {
         if let [0x80, 2..=5, ..] = bytes {
             return Self::Torch;
         }
-        // A length in eight bytes, some of which are no text, then a JSON object.
-        if bytes.get(8) == Some(&b'{') && bytes[..8].iter().any(|byte| byte.is_ascii_control()) {
+        // A length in eight bytes, the highest of them zero, then a JSON object.
+        if bytes.get(7..9) == Some(b"\0{") {
             return Self::Safetensors;
         }
         Self::of_text(&String::from_utf8_lossy(bytes))
@@ -131,12 +137,20 @@ impl Format {
 /// `bad_file` with the place of what is wrong: the byte, or line and column (in tables the column counts cells), or the path in
 /// nested arrays. `too_large` where the tensors and what is inflated for them need more than `max_bytes`; sizes are checked
 /// before anything is allocated.
-pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<(String, Tensor)>> {
+pub fn read_tensors(
+    bytes: &[u8],
+    format: Option<Format>,
+    max_bytes: usize,
+) -> crate::error::Result<Vec<(String, Tensor)>> {
+    read(bytes, format, max_bytes).map_err(|fault| *fault)
+}
+
+fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Named>> {
     let mut budget = Budget::new(max_bytes);
     let mut format = format.unwrap_or_else(|| Format::of(bytes));
     let source = Source::new(format, bytes);
     if bytes.is_empty() {
-        return Err(source.bad(0, "no bytes", "a file"));
+        return Err(source.bad(0, &"no bytes", &"a file"));
     }
     let alone = |tensor: Option<Tensor>| tensor.map(|tensor| (BARE_NAME.to_string(), tensor)).into_iter().collect();
     let tensors = match format {
@@ -157,11 +171,15 @@ pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> R
         Format::Text => alone(text::read(source, &mut budget)?),
     };
     if tensors.is_empty() {
-        return Err(format.bad(Place::Nowhere, "no tensor", "at least one that holds numbers"));
+        return Err(format.bad(Place::Nowhere, &"no tensor", &"at least one that holds numbers"));
     }
     let mut names = BTreeSet::new();
     if let Some((name, _)) = tensors.iter().find(|(name, _)| !names.insert(name)) {
-        return Err(format.bad(Place::Nowhere, format!("two tensors named {}", scan::quoted(name)), "names that differ"));
+        return Err(format.bad(
+            Place::Nowhere,
+            &format_args!("two tensors named {}", scan::quoted(name)),
+            &"names that differ",
+        ));
     }
     Ok(tensors)
 }
@@ -171,7 +189,7 @@ pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> R
 /// # Errors
 /// `invalid_option` for a format that is only read, or that does not hold as many tensors; `shape_mismatch` for a table of what
 /// is no matrix; `invalid_tensor` for a name given twice, or one that the format cannot hold.
-pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> Result<Vec<u8>> {
+pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> crate::error::Result<Vec<u8>> {
     let mut names = BTreeSet::new();
     let may_be_long = format != Format::Npz;
     for (name, _) in tensors {

@@ -1,8 +1,8 @@
 //! Numbers in nested brackets, as JSON, NumPy and PyTorch write them.
 
+use super::Result;
 use super::scan::{Scanner, expected_number, number, quoted};
 use super::source::Budget;
-use crate::error::Result;
 
 /// How deep brackets may nest.
 const MAX_DEPTH: usize = 64;
@@ -28,10 +28,10 @@ pub(super) fn read(scanner: &mut Scanner<'_>, between: Between, budget: &mut Bud
         let at = scanner.at;
         if scanner.accept(b'[') {
             if open.counts.len() == MAX_DEPTH {
-                return Err(scanner.bad(at, "more brackets", format!("at most {MAX_DEPTH} inside each other")));
+                return Err(scanner.bad(at, &"more brackets", &format_args!("at most {MAX_DEPTH} inside each other")));
             }
             if open.is_flat && open.counts.len() == open.lengths.len() {
-                return Err(scanner.bad(at, format!("an array at {}", open.path()), "a number, as before"));
+                return Err(scanner.bad(at, &format_args!("an array at {}", open.path()), &"a number, as before"));
             }
             open.counts.push(0);
             // An empty array closes here, so that its fault is named.
@@ -54,8 +54,9 @@ pub(super) fn read(scanner: &mut Scanner<'_>, between: Between, budget: &mut Bud
                 let expected = open.lengths.get(level).copied().unwrap_or(0);
                 if count == 0 || (expected != 0 && expected != count) {
                     let found = format!("an array of {count} at {}", open.path());
-                    let first = if expected == 0 { "at least one number".into() } else { format!("{expected}, as the first") };
-                    return Err(scanner.bad(at, found, first));
+                    let first =
+                        if expected == 0 { "at least one number".into() } else { format!("{expected}, as the first") };
+                    return Err(scanner.bad(at, &found, &first));
                 }
                 open.lengths[level] = count;
                 if let Some(outer) = open.counts.last_mut() {
@@ -65,7 +66,7 @@ pub(super) fn read(scanner: &mut Scanner<'_>, between: Between, budget: &mut Bud
             }
             let has_comma = scanner.accept(b',');
             if scanner.peek().is_none() || (between == Between::Comma && !has_comma) {
-                return Err(scanner.unexpected("\",\" or \"]\""));
+                return Err(scanner.unexpected(&"\",\" or \"]\""));
             }
             if has_comma && scanner.peek() == Some(b']') && between == Between::CommaOrSpace {
                 continue;
@@ -94,15 +95,19 @@ impl Open {
         };
         let Some(cell) = number(&found) else {
             if found.is_empty() {
-                return Err(scanner.unexpected("a number"));
+                return Err(scanner.unexpected(&"a number"));
             }
-            return Err(scanner.bad(at, format!("{} at {}", quoted(&found), self.path()), expected_number(&found)));
+            return Err(scanner.bad(
+                at,
+                &format_args!("{} at {}", quoted(&found), self.path()),
+                &expected_number(&found),
+            ));
         };
         if !self.is_flat {
             self.is_flat = true;
             self.lengths = vec![0; self.counts.len()];
         } else if self.counts.len() != self.lengths.len() {
-            return Err(scanner.bad(at, format!("a number at {}", self.path()), "an array, as before"));
+            return Err(scanner.bad(at, &format_args!("a number at {}", self.path()), &"an array, as before"));
         }
         budget.take(4)?;
         self.data.push(cell);

@@ -4,8 +4,7 @@
 use super::element::{Element, Layout, MAX_AXES, count};
 use super::scan::{Scanner, quoted};
 use super::source::{Budget, Source};
-use super::tensor;
-use crate::error::Result;
+use super::{Result, tensor};
 use crate::tensor::Tensor;
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
@@ -20,13 +19,13 @@ struct Header {
 /// None for an array that holds no numbers.
 pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     if source.take(0, 6, "the magic word")? != MAGIC {
-        return Err(source.bad(0, "other bytes", "\\x93NUMPY"));
+        return Err(source.bad(0, &"other bytes", &"\\x93NUMPY"));
     }
     let version = source.take(6, 2, "the version")?;
     let length_bytes: u64 = match version {
         [1, 0] => 2,
         [2 | 3, 0] => 4,
-        _ => return Err(source.bad(6, format!("version {}.{}", version[0], version[1]), "1.0, 2.0 or 3.0")),
+        _ => return Err(source.bad(6, &format_args!("version {}.{}", version[0], version[1]), &"1.0, 2.0 or 3.0")),
     };
     let length = source.take(8, length_bytes, "the header's length")?;
     let length = length.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
@@ -38,12 +37,12 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
     let numbers = count(&shape).filter(|_| shape.len() <= MAX_AXES);
     let size = numbers.and_then(|count| count.checked_mul(element.size()));
     let (Some(numbers), Some(size)) = (numbers, size) else {
-        return Err(source.bad(header_at, format!("shape {shape:?}"), "a shape that fits in memory"));
+        return Err(source.bad(header_at, &format_args!("shape {shape:?}"), &"a shape that fits in memory"));
     };
     let data = source.take(data_at, size, &format!("numbers for shape {shape:?}"))?;
     let left = source.bytes.len() as u64 - data_at - size;
     if left > 0 {
-        return Err(source.bad(data_at + size, format!("{left} more bytes"), "the end"));
+        return Err(source.bad(data_at + size, &format_args!("{left} more bytes"), &"the end"));
     }
     let mut out = budget.numbers(numbers)?;
     let layout = Layout { element, big_endian, shape: &shape };
@@ -59,7 +58,7 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
 
 fn header(header: &mut Scanner<'_>) -> Result<Header> {
     let (mut kind, mut fortran_order, mut shape) = (None, None, None);
-    header.object(|header, name, at| {
+    header.object(&mut |header, name, at| {
         header.peek();
         match &name[..] {
             "descr" => kind = Some(descr(header)?),
@@ -68,11 +67,11 @@ fn header(header: &mut Scanner<'_>) -> Result<Header> {
                 fortran_order = Some(match header.word() {
                     "True" => true,
                     "False" => false,
-                    other => return Err(header.bad(at, quoted(other), "True or False")),
+                    other => return Err(header.bad(at, &quoted(other), &"True or False")),
                 });
             }
             "shape" => shape = Some(header.wholes(b'(', b')')?),
-            _ => return Err(header.bad(at, quoted(&name), "descr, fortran_order or shape")),
+            _ => return Err(header.bad(at, &quoted(&name), &"descr, fortran_order or shape")),
         }
         Ok(())
     })?;
@@ -81,7 +80,7 @@ fn header(header: &mut Scanner<'_>) -> Result<Header> {
         (Some((element, big_endian)), Some(fortran_order), Some(shape)) => {
             Ok(Header { element, big_endian, fortran_order, shape })
         }
-        _ => Err(header.bad(0, "a header", "descr, fortran_order and shape")),
+        _ => Err(header.bad(0, &"a header", &"descr, fortran_order and shape")),
     }
 }
 
@@ -90,7 +89,7 @@ fn descr(header: &mut Scanner<'_>) -> Result<(Element, bool)> {
     let at = header.at;
     let expected = "a number type: b1, i1 to i8, u1 to u8, f2, f4 or f8";
     if header.peek() == Some(b'[') {
-        return Err(header.bad(at, "a structured type", expected));
+        return Err(header.bad(at, &"a structured type", &expected));
     }
     let found = header.string()?;
     let big_endian = found.starts_with('>');
@@ -107,8 +106,8 @@ fn descr(header: &mut Scanner<'_>) -> Result<(Element, bool)> {
         "f2" => Element::F16,
         "f4" => Element::F32,
         "f8" => Element::F64,
-        "O" => return Err(header.bad(at, "Python objects (dtype \"O\")", expected)),
-        _ => return Err(header.bad(at, format!("dtype {}", quoted(&found)), expected)),
+        "O" => return Err(header.bad(at, &"Python objects (dtype \"O\")", &expected)),
+        _ => return Err(header.bad(at, &format_args!("dtype {}", quoted(&found)), &expected)),
     };
     Ok((element, big_endian))
 }
@@ -116,8 +115,7 @@ fn descr(header: &mut Scanner<'_>) -> Result<(Element, bool)> {
 pub(super) fn write(tensor: &Tensor) -> Vec<u8> {
     let axes: Vec<String> = tensor.shape.iter().map(usize::to_string).collect();
     let comma = if axes.len() == 1 { "," } else { "" };
-    let mut header =
-        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}{comma}), }}", axes.join(", "));
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}{comma}), }}", axes.join(", "));
     // The numbers start at a multiple of 64.
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
     header += &" ".repeat(unpadded.next_multiple_of(64) - unpadded);

@@ -2,8 +2,7 @@
 
 use super::source::Budget;
 use super::zip::{self, Zip};
-use super::{Named, npy};
-use crate::error::Result;
+use super::{Named, Result, npy};
 
 pub(super) fn read(zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let mut tensors = Vec::new();

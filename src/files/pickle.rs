@@ -3,11 +3,12 @@
 //! Source: <https://docs.python.org/3/library/pickletools.html>, protocols 2 to 4
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use super::element::Element;
 use super::scan::quoted;
 use super::source::{Budget, Source};
-use crate::error::{AttnError, Result};
+use super::{Fault, Result};
 
 /// What a pickle holds; containers, storages and tensors are kept by their number, so that a value is small and a cycle harmless.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +75,8 @@ const BYTES_PER_OPERATION: u64 = 128;
 
 pub(super) fn read<'a>(source: Source<'a>, at: u64, budget: &mut Budget) -> Result<Pickle<'a>> {
     let pickle = Pickle { root: Value::Leaf, start: at, end: at, containers: vec![], storages: vec![], views: vec![] };
-    let mut machine = Machine { source, at, operation: at, stack: vec![], marks: vec![], memo: BTreeMap::new(), pickle };
+    let mut machine =
+        Machine { source, at, operation: at, stack: vec![], marks: vec![], memo: BTreeMap::new(), pickle };
     loop {
         budget.take(BYTES_PER_OPERATION)?;
         if let Some(root) = machine.step()? {
@@ -105,7 +107,7 @@ impl<'a> Machine<'a> {
             0x80 => {
                 let [version] = self.bytes()?;
                 if !(2..=5).contains(&version) {
-                    return Err(self.bad(format!("protocol {version}"), "protocol 2 to 4"));
+                    return Err(self.bad(&format_args!("protocol {version}"), &"protocol 2 to 4"));
                 }
                 return Ok(None);
             }
@@ -176,7 +178,7 @@ impl<'a> Machine<'a> {
             0x93 => {
                 let (name, module) = (self.pop()?, self.pop()?);
                 let (Value::Text(module), Value::Text(name)) = (module, name) else {
-                    return Err(self.bad("a global whose name is no text", "the name of a class or function"));
+                    return Err(self.bad(&"a global whose name is no text", &"the name of a class or function"));
                 };
                 self.known(module, name)?
             }
@@ -211,15 +213,15 @@ impl<'a> Machine<'a> {
                     u32::from_le_bytes(self.bytes()?).into()
                 };
                 let value = self.memo.get(&key).copied();
-                value.ok_or_else(|| self.bad(format!("memo {key}"), "one that was put before"))?
+                value.ok_or_else(|| self.bad(&format_args!("memo {key}"), &"one that was put before"))?
             }
-            other => return Err(self.bad(format!("operation {other:#04x}"), "one that tensors are saved with")),
+            other => return Err(self.bad(&format_args!("operation {other:#04x}"), &"one that tensors are saved with")),
         };
         self.stack.push(value);
         Ok(None)
     }
 
-    fn bad(&self, found: impl Into<String>, expected: impl Into<String>) -> AttnError {
+    fn bad(&self, found: &dyn Display, expected: &dyn Display) -> Fault {
         self.source.bad(self.operation, found, expected)
     }
 
@@ -241,7 +243,7 @@ impl<'a> Machine<'a> {
 
     fn text<const N: usize>(&mut self) -> Result<Value<'a>> {
         let text = std::str::from_utf8(self.counted::<N>()?);
-        text.map(Value::Text).map_err(|_| self.bad("text that is not UTF-8", "UTF-8"))
+        text.map(Value::Text).map_err(|_| self.bad(&"text that is not UTF-8", &"UTF-8"))
     }
 
     fn long<const N: usize>(&mut self) -> Result<Value<'a>> {
@@ -259,9 +261,9 @@ impl<'a> Machine<'a> {
     fn line(&mut self) -> Result<&'a str> {
         let rest = &self.source.bytes[self.at as usize..];
         let end = rest.iter().position(|&byte| byte == b'\n');
-        let end = end.ok_or_else(|| self.bad("a name without an end", "a new line"))?;
+        let end = end.ok_or_else(|| self.bad(&"a name without an end", &"a new line"))?;
         self.at += end as u64 + 1;
-        std::str::from_utf8(&rest[..end]).map_err(|_| self.bad("a name that is not UTF-8", "UTF-8"))
+        std::str::from_utf8(&rest[..end]).map_err(|_| self.bad(&"a name that is not UTF-8", &"UTF-8"))
     }
 
     fn pop(&mut self) -> Result<Value<'a>> {
@@ -274,11 +276,11 @@ impl<'a> Machine<'a> {
     fn top(&self) -> Result<Value<'a>> {
         let floor = self.marks.last().copied().unwrap_or(0);
         let top = self.stack[floor..].last().copied();
-        top.ok_or_else(|| self.bad("an empty stack", "a value for this operation"))
+        top.ok_or_else(|| self.bad(&"an empty stack", &"a value for this operation"))
     }
 
     fn pop_mark(&mut self) -> Result<Vec<Value<'a>>> {
-        let mark = self.marks.pop().ok_or_else(|| self.bad("no mark", "a mark before this operation"))?;
+        let mark = self.marks.pop().ok_or_else(|| self.bad(&"no mark", &"a mark before this operation"))?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -305,7 +307,7 @@ impl<'a> Machine<'a> {
             }
             other => {
                 let expected = if is_dict { "a dict, and a value for each key" } else { "a list" };
-                return Err(self.bad(kind(other), expected));
+                return Err(self.bad(&kind(other), &expected));
             }
         }
         Ok(())
@@ -330,7 +332,7 @@ impl<'a> Machine<'a> {
             _ => {
                 let expected = "tensors, numbers, text, lists, tuples and dicts only; nothing in a file is run. Save \
                                 model.state_dict() instead";
-                return Err(self.bad(quoted(&format!("{module}.{name}")), expected));
+                return Err(self.bad(&quoted(&format!("{module}.{name}")), &expected));
             }
         };
         Ok(Value::Known(known))
@@ -349,12 +351,13 @@ impl<'a> Machine<'a> {
                 Value::Known(Known::Tensor),
                 &[Value::Storage(storage), Value::Int(offset), Value::Tuple(shape), Value::Tuple(strides), ..],
             ) => {
-                let offset = u64::try_from(offset).map_err(|_| self.bad(format!("offset {offset}"), "0 or more"))?;
+                let offset =
+                    u64::try_from(offset).map_err(|_| self.bad(&format_args!("offset {offset}"), &"0 or more"))?;
                 let (shape, strides) = (self.wholes(shape)?, self.wholes(strides)?);
                 self.pickle.views.push(View { at: self.operation, storage, offset, shape, strides });
                 Ok(Value::Tensor(self.pickle.views.len() - 1))
             }
-            _ => Err(self.bad(format!("a call of {}", kind(function)), "a call that makes a tensor or a dict")),
+            _ => Err(self.bad(&format_args!("a call of {}", kind(function)), &"a call that makes a tensor or a dict")),
         }
     }
 
@@ -364,21 +367,27 @@ impl<'a> Machine<'a> {
             _ => None,
         };
         let numbers: Option<Vec<u64>> = self.pickle.containers[tuple].iter().map(whole).collect();
-        numbers.ok_or_else(|| self.bad("a shape or strides", "whole numbers of at least 0"))
+        numbers.ok_or_else(|| self.bad(&"a shape or strides", &"whole numbers of at least 0"))
     }
 
     /// `("storage", type, key, device, count)`; older files add the view of another storage.
     fn storage(&mut self, id: Value<'a>) -> Result<Value<'a>> {
         if let Value::Tuple(items) = id
-            && let &[Value::Text("storage"), Value::Known(Known::Storage(element)), Value::Text(key), _, Value::Int(count), ref view @ ..] =
-                &self.pickle.containers[items][..]
+            && let &[
+                Value::Text("storage"),
+                Value::Known(Known::Storage(element)),
+                Value::Text(key),
+                _,
+                Value::Int(count),
+                ref view @ ..,
+            ] = &self.pickle.containers[items][..]
             && let Ok(count) = u64::try_from(count)
             && matches!(view, [] | [Value::Leaf])
         {
             self.pickle.storages.push(Storage { at: self.operation, key, element, count });
             return Ok(Value::Storage(self.pickle.storages.len() - 1));
         }
-        Err(self.bad("a persistent id", "(\"storage\", type, key, device, count)"))
+        Err(self.bad(&"a persistent id", &"(\"storage\", type, key, device, count)"))
     }
 }
 

@@ -5,9 +5,9 @@ use super::element::{Element, Layout, count};
 use super::json::quote;
 use super::scan::{Scanner, quoted};
 use super::source::{Budget, Source};
-use super::{Named, tensor};
-use crate::error::Result;
+use super::{Named, Result, tensor};
 use crate::tensor::Tensor;
+use std::fmt::Display;
 
 const LENGTH_BYTES: usize = 8;
 
@@ -41,15 +41,19 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>
     let length = u64::from_le_bytes(*source.take(0, 8, "the header's length")?.first_chunk().unwrap_or(&[0; 8]));
     let there = (source.bytes.len() - LENGTH_BYTES) as u64;
     if length > there {
-        return Err(source.bad(0, format!("a header of {length} bytes"), format!("at most the {there} that follow")));
+        return Err(source.bad(
+            0,
+            &format_args!("a header of {length} bytes"),
+            &format_args!("at most the {there} that follow"),
+        ));
     }
     let header = source.part(LENGTH_BYTES as u64, length, "the header")?;
     let data_at = LENGTH_BYTES as u64 + length;
     let data = source.take(data_at, there - length, "the data")?;
     let entries = entries(&mut Scanner::of_header(header)?)?;
 
-    let bad = |entry: &Entry, found: String, expected: String| {
-        Err(source.bad((LENGTH_BYTES + entry.at) as u64, format!("{}: {found}", quoted(&entry.name)), expected))
+    let bad = |entry: &Entry, found: &dyn Display, expected: &dyn Display| {
+        Err(source.bad((LENGTH_BYTES + entry.at) as u64, &format_args!("{}: {found}", quoted(&entry.name)), &expected))
     };
     let mut in_order: Vec<&Entry> = entries.iter().collect();
     in_order.sort_by_key(|entry| (entry.start, entry.end));
@@ -57,21 +61,29 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>
     for entry in in_order {
         let Entry { start, end, .. } = *entry;
         if end > data.len() as u64 || start > end {
-            return bad(entry, format!("data_offsets [{start}, {end}]"), format!("a range within {} bytes", data.len()));
+            return bad(
+                entry,
+                &format_args!("data_offsets [{start}, {end}]"),
+                &format_args!("a range within {} bytes", data.len()),
+            );
         }
         let size = count(&entry.shape).and_then(|count| count.checked_mul(entry.element.size()));
         if size != Some(end - start) {
             let expected = size.map_or("a shape that fits in memory".into(), |size| format!("{size}"));
-            return bad(entry, format!("{} bytes for shape {:?}", end - start, entry.shape), expected);
+            return bad(entry, &format_args!("{} bytes for shape {:?}", end - start, entry.shape), &expected);
         }
         if start != covered {
-            return bad(entry, format!("data that starts at {start}"), format!("no gap and no overlap: {covered}"));
+            return bad(
+                entry,
+                &format_args!("data that starts at {start}"),
+                &format_args!("no gap and no overlap: {covered}"),
+            );
         }
         covered = end;
     }
     if covered != data.len() as u64 {
         let left = data.len() as u64 - covered;
-        return Err(source.bad(data_at + covered, format!("{left} bytes of no tensor"), "the end"));
+        return Err(source.bad(data_at + covered, &format_args!("{left} bytes of no tensor"), &"the end"));
     }
 
     let mut tensors = Vec::new();
@@ -86,10 +98,10 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>
 
 fn entries(header: &mut Scanner<'_>) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
-    header.object(|header, name, at| {
+    header.object(&mut |header, name, at| {
         if name == "__metadata__" {
             // Texts by name, which nobody here needs.
-            return header.object(|header, _, _| header.string().map(drop));
+            return header.object(&mut |header, _, _| header.string().map(drop));
         }
         entries.push(entry(header, name, at)?);
         Ok(())
@@ -100,7 +112,7 @@ fn entries(header: &mut Scanner<'_>) -> Result<Vec<Entry>> {
 
 fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
     let (mut element, mut shape, mut range) = (None, None, None);
-    header.object(|header, field, field_at| {
+    header.object(&mut |header, field, field_at| {
         header.peek();
         let value_at = header.at;
         match &field[..] {
@@ -109,7 +121,7 @@ fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
                 let known = TYPES.iter().find(|(name, _)| *name == found);
                 let (_, known) = known.ok_or_else(|| {
                     let names = TYPES.map(|(name, _)| name).join(", ");
-                    header.bad(value_at, format!("dtype {}", quoted(&found)), format!("one of {names}"))
+                    header.bad(value_at, &format_args!("dtype {}", quoted(&found)), &format_args!("one of {names}"))
                 })?;
                 element = Some(*known);
             }
@@ -117,17 +129,17 @@ fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
             "data_offsets" => {
                 let numbers = header.wholes(b'[', b']')?;
                 let &[start, end] = &numbers[..] else {
-                    return Err(header.bad(value_at, format!("{} data_offsets", numbers.len()), "two"));
+                    return Err(header.bad(value_at, &format_args!("{} data_offsets", numbers.len()), &"two"));
                 };
                 range = Some((start, end));
             }
-            _ => return Err(header.bad(field_at, quoted(&field), "dtype, shape or data_offsets")),
+            _ => return Err(header.bad(field_at, &quoted(&field), &"dtype, shape or data_offsets")),
         }
         Ok(())
     })?;
     match (element, shape, range) {
         (Some(element), Some(shape), Some((start, end))) => Ok(Entry { name, at, element, shape, start, end }),
-        _ => Err(header.bad(at, quoted(&name), "dtype, shape and data_offsets")),
+        _ => Err(header.bad(at, &quoted(&name), &"dtype, shape and data_offsets")),
     }
 }
 
@@ -139,8 +151,7 @@ pub(super) fn write(tensors: &[Named]) -> Vec<u8> {
         end += 4 * data.len();
         let comma = if start == 0 { "" } else { "," };
         let name = quote(name);
-        header +=
-            &format!("{comma}{name}:{{\"dtype\":\"F32\",\"shape\":{shape:?},\"data_offsets\":[{start},{end}]}}");
+        header += &format!("{comma}{name}:{{\"dtype\":\"F32\",\"shape\":{shape:?},\"data_offsets\":[{start},{end}]}}");
     }
     header.push('}');
     // The numbers start at a multiple of eight.

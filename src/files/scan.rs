@@ -1,8 +1,8 @@
 //! A cursor over text that knows where it stands.
 
 use super::source::Source;
-use super::{Format, Place};
-use crate::error::{AttnError, Result};
+use super::{Fault, Format, Place, Result};
+use std::fmt::Display;
 
 /// Text being read: a file of it, or the header of a binary file.
 pub(super) struct Scanner<'a> {
@@ -27,7 +27,7 @@ impl<'a> Scanner<'a> {
         Ok(Self { format: source.format, text: utf8(source)?, at: 0, header: Some(source) })
     }
 
-    pub fn bad(&self, at: usize, found: impl Into<String>, expected: impl Into<String>) -> AttnError {
+    pub fn bad(&self, at: usize, found: &dyn Display, expected: &dyn Display) -> Fault {
         if let Some(source) = &self.header {
             return source.bad(at as u64, found, expected);
         }
@@ -39,7 +39,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Refuses what stands here.
-    pub fn unexpected(&mut self, expected: impl Into<String>) -> AttnError {
+    pub fn unexpected(&mut self, expected: &dyn Display) -> Fault {
         let at = self.at;
         let word = self.word();
         let found = match self.text[at..].chars().next() {
@@ -47,7 +47,7 @@ impl<'a> Scanner<'a> {
             Some(other) if word.is_empty() => format!("\"{other}\""),
             Some(_) => quoted(word),
         };
-        self.bad(at, found, expected)
+        self.bad(at, &found, &expected)
     }
 
     /// The next byte after white space.
@@ -64,11 +64,11 @@ impl<'a> Scanner<'a> {
     }
 
     pub fn expect(&mut self, byte: u8) -> Result<()> {
-        if self.accept(byte) { Ok(()) } else { Err(self.unexpected(format!("\"{}\"", byte as char))) }
+        if self.accept(byte) { Ok(()) } else { Err(self.unexpected(&format_args!("\"{}\"", byte as char))) }
     }
 
     pub fn end(&mut self) -> Result<()> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected("the end")) }
+        if self.peek().is_none() { Ok(()) } else { Err(self.unexpected(&"the end")) }
     }
 
     /// Up to white space, a bracket, a quote, a comma or a colon; may be empty.
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
             return Ok(number);
         }
         self.at = at;
-        Err(self.unexpected("a whole number of at least 0"))
+        Err(self.unexpected(&"a whole number of at least 0"))
     }
 
     /// Whole numbers between brackets.
@@ -101,14 +101,14 @@ impl<'a> Scanner<'a> {
         while !self.accept(close) {
             numbers.push(self.whole()?);
             if !self.accept(b',') && self.peek() != Some(close) {
-                return Err(self.unexpected(format!("\",\" or \"{}\"", close as char)));
+                return Err(self.unexpected(&format_args!("\",\" or \"{}\"", close as char)));
             }
         }
         Ok(numbers)
     }
 
     /// Values by name between braces: `entry` reads a value, given its name and where that stands.
-    pub fn object(&mut self, mut entry: impl FnMut(&mut Self, String, usize) -> Result<()>) -> Result<()> {
+    pub fn object(&mut self, entry: &mut dyn FnMut(&mut Self, String, usize) -> Result<()>) -> Result<()> {
         self.expect(b'{')?;
         while !self.accept(b'}') {
             self.peek();
@@ -117,7 +117,7 @@ impl<'a> Scanner<'a> {
             self.expect(b':')?;
             entry(self, name, at)?;
             if !self.accept(b',') && self.peek() != Some(b'}') {
-                return Err(self.unexpected("\",\" or \"}\""));
+                return Err(self.unexpected(&"\",\" or \"}\""));
             }
         }
         Ok(())
@@ -129,7 +129,7 @@ impl<'a> Scanner<'a> {
         let word = self.word();
         number(word).ok_or_else(|| {
             self.at = at;
-            self.unexpected(expected_number(word))
+            self.unexpected(&expected_number(word))
         })
     }
 
@@ -137,7 +137,7 @@ impl<'a> Scanner<'a> {
     pub fn string(&mut self) -> Result<String> {
         let quote = self.peek();
         if !matches!(quote, Some(b'"' | b'\'')) {
-            return Err(self.unexpected("text in quotes"));
+            return Err(self.unexpected(&"text in quotes"));
         }
         let start = self.at;
         self.at += 1;
@@ -145,7 +145,7 @@ impl<'a> Scanner<'a> {
         loop {
             let rest = &self.text[self.at..];
             let Some(step) = rest.find(|c| c == '\\' || Some(c as u32) == quote.map(u32::from)) else {
-                return Err(self.bad(start, "text without an end", "a closing quote"));
+                return Err(self.bad(start, &"text without an end", &"a closing quote"));
             };
             text.push_str(&rest[..step]);
             self.at += step + 1;
@@ -178,7 +178,7 @@ impl<'a> Scanner<'a> {
             }),
             _ => None,
         };
-        found.ok_or_else(|| self.bad(at, format!("\\{escape}"), "an escape that JSON knows"))
+        found.ok_or_else(|| self.bad(at, &format_args!("\\{escape}"), &"an escape that JSON knows"))
     }
 
     fn code_unit(&mut self) -> Option<u32> {
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
 fn utf8(source: Source<'_>) -> Result<&str> {
     std::str::from_utf8(source.bytes).map_err(|error| {
         let at = error.valid_up_to();
-        source.bad(at as u64, format!("byte {:#04x}", source.bytes[at]), "text in UTF-8")
+        source.bad(at as u64, &format_args!("byte {:#04x}", source.bytes[at]), &"text in UTF-8")
     })
 }
 

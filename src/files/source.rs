@@ -1,7 +1,8 @@
 //! Bytes with their place in a file, and how much may be made of them.
 
-use super::{Format, Place};
-use crate::error::{AttnError, Result};
+use super::{Fault, Format, Place, Result};
+use crate::error::AttnError;
+use std::fmt::Display;
 
 /// A file's bytes, or those of a member of it, knowing where they lie so that an error can say.
 #[derive(Clone, Copy)]
@@ -28,7 +29,7 @@ impl<'a> Source<'a> {
         Ok(Self { bytes: self.take(at, size, what)?, start, ..*self })
     }
 
-    pub fn bad(&self, at: u64, found: impl Into<String>, expected: impl Into<String>) -> AttnError {
+    pub fn bad(&self, at: u64, found: &dyn Display, expected: &dyn Display) -> Fault {
         let offset = if self.packed { self.start } else { self.start + at };
         self.format.bad(Place::Byte(offset), found, expected)
     }
@@ -40,7 +41,7 @@ impl<'a> Source<'a> {
             Some(end) if end <= there => Ok(&self.bytes[at as usize..end as usize]),
             _ => {
                 let left = there.saturating_sub(at);
-                Err(self.bad(at.min(there), format!("{left} bytes"), format!("{size} bytes of {what}")))
+                Err(self.bad(at.min(there), &format_args!("{left} bytes"), &format_args!("{size} bytes of {what}")))
             }
         }
     }
@@ -70,7 +71,7 @@ impl Budget {
         Ok(numbers)
     }
 
-    fn spent(&self) -> AttnError {
-        AttnError::TooLarge { needed: self.used, max_bytes: self.max_bytes }
+    fn spent(&self) -> Fault {
+        Box::new(AttnError::TooLarge { needed: self.used, max_bytes: self.max_bytes })
     }
 }

@@ -1,11 +1,11 @@
 //! CSV and TSV: rows of numbers, with or without a header row and a column of labels, which are left out. Source: RFC 4180
 
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
+use std::fmt::Display;
 
 use super::scan::{expected_number, number, quoted};
 use super::source::{Budget, Source};
-use super::{Format, Place, tensor};
-use crate::error::Result;
+use super::{Format, Place, Result, tensor};
 use crate::tensor::Tensor;
 
 pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
@@ -16,7 +16,7 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
     };
     let survey = Survey::of(Cells::new(text, delimiter));
     let (has_header, has_labels) = (survey.has_header(), survey.has_labels());
-    let bad = |cell: &Cell<'_>, found: String, expected: String| {
+    let bad = |cell: &Cell<'_>, found: &dyn Display, expected: &dyn Display| {
         Err(source.format.bad(Place::Text { line: cell.line, column: cell.column }, found, expected))
     };
 
@@ -29,7 +29,7 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
         if !(has_labels && cell.column == 1) {
             let Some(number) = cell.number() else {
                 let found = if cell.text.is_empty() { "an empty cell".into() } else { quoted(&cell.text()) };
-                return bad(&cell, found, expected_number(&cell.text()).into());
+                return bad(&cell, &found, &expected_number(&cell.text()));
             };
             budget.take(4)?;
             data.push(number);
@@ -37,7 +37,7 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
         }
         if cell.is_last {
             if n_rows > 0 && filled != width {
-                return bad(&cell, format!("a row of {filled} numbers"), format!("{width}, as the first"));
+                return bad(&cell, &format_args!("a row of {filled} numbers"), &format_args!("{width}, as the first"));
             }
             (n_rows, width, filled) = (n_rows + 1, filled, 0);
         }

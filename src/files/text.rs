@@ -4,8 +4,7 @@
 use super::nested::{Between, Numbers, read as numbers};
 use super::scan::{Scanner, expected_number, number, quoted};
 use super::source::{Budget, Source};
-use super::tensor;
-use crate::error::Result;
+use super::{Result, tensor};
 use crate::tensor::Tensor;
 
 /// What PyTorch prints in front of a parameter.
@@ -31,7 +30,7 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
             (None, None) => scanner.text.len(),
         };
         if !rest.contains(')') {
-            return Err(scanner.unexpected("\")\""));
+            return Err(scanner.unexpected(&"\")\""));
         }
     }
     scanner.end()?;
@@ -60,7 +59,7 @@ fn rows(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tensor>
         if !line.starts_with('#') {
             for word in line.split_whitespace() {
                 let at = start + (word.as_ptr() as usize - line.as_ptr() as usize);
-                let cell = number(word).ok_or_else(|| scanner.bad(at, quoted(word), expected_number(word)))?;
+                let cell = number(word).ok_or_else(|| scanner.bad(at, &quoted(word), &expected_number(word)))?;
                 budget.take(4)?;
                 data.push(cell);
                 cells += 1;
@@ -68,7 +67,11 @@ fn rows(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tensor>
         }
         if cells > 0 {
             if n_rows > 0 && cells != width {
-                return Err(scanner.bad(start, format!("a row of {cells}"), format!("{width}, as the first")));
+                return Err(scanner.bad(
+                    start,
+                    &format_args!("a row of {cells}"),
+                    &format_args!("{width}, as the first"),
+                ));
             }
             (n_rows, width) = (n_rows + 1, cells);
         }

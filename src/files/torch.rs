@@ -3,14 +3,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use super::element::{Layout, MAX_AXES, count};
 use super::pickle::{self, Pickle, Storage, Value, View, kind};
 use super::scan::quoted;
 use super::source::{Budget, Source};
 use super::zip::{Member, Zip};
-use super::{BARE_NAME, Named, tensor};
-use crate::error::Result;
+use super::{BARE_NAME, Named, Result, tensor};
 
 /// What the first pickle of the older format holds.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -29,7 +29,7 @@ pub(super) fn pickle_name<'z>(zip: &'z Zip<'_>) -> Option<&'z str> {
 
 pub(super) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let members: BTreeMap<&str, &Member<'_>> = zip.members().map(|member| (&member.name[..], member)).collect();
-    let missing = |name: &str| source.bad(0, format!("no {}", quoted(name)), "all that torch.save writes");
+    let missing = |name: &str| source.bad(0, &format_args!("no {}", quoted(name)), &"all that torch.save writes");
     let pickle_name = pickle_name(zip).ok_or_else(|| missing("data.pkl"))?;
     let folder = pickle_name.strip_suffix("data.pkl").unwrap_or_default();
 
@@ -59,17 +59,17 @@ pub(super) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -
 pub(super) fn read_legacy(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let magic = pickle::read(source, 0, budget)?;
     if magic.root != Value::Long(&MAGIC) {
-        return Err(source.bad(0, "a pickle", "one that torch.save wrote"));
+        return Err(source.bad(0, &"a pickle", &"one that torch.save wrote"));
     }
     let protocol = pickle::read(source, magic.end, budget)?;
     if protocol.root != Value::Int(PROTOCOL) {
-        return Err(source.bad(magic.end, kind(protocol.root), "protocol 1001"));
+        return Err(source.bad(magic.end, &kind(protocol.root), &"protocol 1001"));
     }
     let system = pickle::read(source, protocol.end, budget)?;
     let pickle = pickle::read(source, system.end, budget)?;
     let keys = pickle::read(source, pickle.end, budget)?;
     let Value::List(list) = keys.root else {
-        return Err(source.bad(pickle.end, kind(keys.root), "a list of the storages' keys"));
+        return Err(source.bad(pickle.end, &kind(keys.root), &"a list of the storages' keys"));
     };
 
     let known: BTreeMap<&str, &Storage<'_>> = pickle.storages.iter().map(|storage| (storage.key, storage)).collect();
@@ -77,15 +77,19 @@ pub(super) fn read_legacy(source: Source<'_>, budget: &mut Budget) -> Result<Vec
     let mut at = keys.end;
     for &key in &keys.containers[list] {
         let Value::Text(key) = key else {
-            return Err(source.bad(pickle.end, kind(key), "a storage's key"));
+            return Err(source.bad(pickle.end, &kind(key), &"a storage's key"));
         };
         let storage = known.get(key).ok_or_else(|| {
-            source.bad(pickle.end, format!("storage {}", quoted(key)), "a storage that a tensor names")
+            source.bad(pickle.end, &format_args!("storage {}", quoted(key)), &"a storage that a tensor names")
         })?;
         let held = *source.take(at, 8, "a storage's count")?.first_chunk().unwrap_or(&[0; 8]);
         let held = u64::from_le_bytes(held);
         if held != storage.count {
-            return Err(source.bad(at, format!("{held} numbers"), format!("{} in {}", storage.count, named(storage))));
+            return Err(source.bad(
+                at,
+                &format_args!("{held} numbers"),
+                &format_args!("{} in {}", storage.count, named(storage)),
+            ));
         }
         let size = size(storage, source)?;
         storages.insert(key, Cow::Borrowed(source.take(at + 8, size, &named(storage))?));
@@ -100,7 +104,7 @@ fn named(storage: &Storage<'_>) -> String {
 
 fn size(storage: &Storage<'_>, source: Source<'_>) -> Result<u64> {
     let size = storage.count.checked_mul(storage.element.size());
-    size.ok_or_else(|| source.bad(storage.at, format!("{} numbers", storage.count), "as many as fit in memory"))
+    size.ok_or_else(|| source.bad(storage.at, &format_args!("{} numbers", storage.count), &"as many as fit in memory"))
 }
 
 /// Finds the tensors of a pickle and reads their numbers.
@@ -124,7 +128,7 @@ impl Collector<'_, '_> {
         self.budget.take(BYTES_PER_VALUE)?;
         if depth > MAX_DEPTH {
             let found = format!("values more than {MAX_DEPTH} deep at {}", quoted(name));
-            return Err(self.source.bad(self.pickle.start, found, format!("at most {MAX_DEPTH}")));
+            return Err(self.source.bad(self.pickle.start, &found, &format_args!("at most {MAX_DEPTH}")));
         }
         match value {
             Value::Tensor(tensor) => self.tensor(&self.pickle.views[tensor], name),
@@ -141,7 +145,7 @@ impl Collector<'_, '_> {
                         Value::Int(key) => self.visit_inner(&key.to_string(), pair[1], name, depth)?,
                         other => {
                             let found = format!("a key that is {}", kind(other));
-                            return Err(self.source.bad(self.pickle.start, found, "keys that are a str or an int"));
+                            return Err(self.source.bad(self.pickle.start, &found, &"keys that are a str or an int"));
                         }
                     }
                 }
@@ -164,31 +168,37 @@ impl Collector<'_, '_> {
 
     fn tensor(&mut self, view: &View, name: &str) -> Result<()> {
         let View { at, storage, offset, shape, strides } = view;
+        let name = if name.is_empty() { BARE_NAME } else { name };
         let storage = &self.pickle.storages[*storage];
-        let bad = |found: String, expected: String| Err(self.source.bad(*at, format!("{}: {found}", quoted(name)), expected));
+        let bad = |found: &dyn Display, expected: &dyn Display| {
+            Err(self.source.bad(*at, &format_args!("{}: {found}", quoted(name)), &expected))
+        };
         let numbers = count(shape).filter(|_| shape.len() == strides.len() && shape.len() <= MAX_AXES);
         let Some(numbers) = numbers else {
             let found = format!("shape of {} axes with {} strides", shape.len(), strides.len());
-            return bad(found, format!("a stride for each of at most {MAX_AXES} axes, and a shape that fits in memory"));
+            return bad(
+                &found,
+                &format_args!("a stride for each of at most {MAX_AXES} axes, and a shape that fits in memory"),
+            );
         };
         if numbers == 0 {
             return Ok(());
         }
-        let reach = shape.iter().zip(strides).try_fold(*offset, |last, (axis, stride)| {
-            last.checked_add((axis - 1).checked_mul(*stride)?)
-        });
+        let reach = shape
+            .iter()
+            .zip(strides)
+            .try_fold(*offset, |last, (axis, stride)| last.checked_add((axis - 1).checked_mul(*stride)?));
         if reach.is_none_or(|last| last >= storage.count) {
             let found = format!("offset {offset}, shape {shape:?}, strides {strides:?}");
-            return bad(found, format!("a view within the {} numbers of {}", storage.count, named(storage)));
+            return bad(&found, &format_args!("a view within the {} numbers of {}", storage.count, named(storage)));
         }
         let Some(bytes) = self.storages.get(storage.key) else {
-            return bad(format!("no {}", named(storage)), "every storage that a tensor names".into());
+            return bad(&format_args!("no {}", named(storage)), &"every storage that a tensor names");
         };
         self.budget.take(name.len() as u64)?;
         let mut out = self.budget.numbers(numbers)?;
         let layout = Layout { element: storage.element, big_endian: self.big_endian, shape };
         layout.read_strided(bytes, *offset, strides, &mut out);
-        let name = if name.is_empty() { BARE_NAME } else { name };
         self.found.extend(tensor(out, shape).map(|tensor| (name.to_string(), tensor)));
         Ok(())
     }

@@ -2,13 +2,14 @@
 //! Source: PKWARE's APPNOTE.TXT, <https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT>
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use rawzip::{CompressionMethod, ZipArchive};
 
+use super::Result;
 use super::scan::quoted;
 use super::source::{Budget, Source};
-use crate::error::Result;
 
 /// Deflate packs no better than this: 258 bytes in two bits.
 const LARGEST_RATIO: u64 = 1032;
@@ -35,7 +36,7 @@ impl<'a> Zip<'a> {
     /// The archive's members. The sum of what would be inflated is asked of the budget here.
     pub fn open(source: Source<'a>, budget: &mut Budget) -> Result<Self> {
         let end = source.bytes.len() as u64;
-        let fault = |at: u64, error: rawzip::Error| source.bad(at.min(end), error.to_string(), "a whole zip archive");
+        let fault = |at: u64, error: rawzip::Error| source.bad(at.min(end), &error.to_string(), &"a whole zip archive");
         let archive = ZipArchive::from_slice(source.bytes).map_err(|error| fault(end, error))?;
         let mut members = Vec::new();
         let mut entries = archive.entries();
@@ -48,21 +49,23 @@ impl<'a> Zip<'a> {
             let at = entry.local_header_offset().min(end);
             let path = entry.file_path();
             let name = String::from_utf8_lossy(path.as_bytes()).into_owned();
-            let bad = |found: String, expected: &str| Err(source.bad(at, format!("{}: {found}", quoted(&name)), expected));
+            let bad = |found: &dyn Display, expected: &dyn Display| {
+                Err(source.bad(at, &format_args!("{}: {found}", quoted(&name)), &expected))
+            };
             if entry.flags().is_encrypted() {
-                return bad("encrypted".into(), "a member that is not");
+                return bad(&"encrypted", &"a member that is not");
             }
             let method = entry.compression_method();
             let deflated = method == CompressionMethod::DEFLATE;
             if !deflated && method != CompressionMethod::STORE {
-                return bad(format!("method {method}"), "stored or deflated");
+                return bad(&format_args!("method {method}"), &"stored or deflated");
             }
             let located = archive.get_entry(entry.wayfinder()).map_err(|error| fault(at, error))?;
             let (start, stop) = located.compressed_data_range();
             let bytes = source.take(start, stop - start, "a member")?;
             let (size, there) = (entry.uncompressed_size_hint(), bytes.len() as u64);
             if if deflated { size > there.saturating_mul(LARGEST_RATIO) } else { size != there } {
-                return bad(format!("{size} bytes in {there}"), "a size that the packed bytes can hold");
+                return bad(&format_args!("{size} bytes in {there}"), &"a size that the packed bytes can hold");
             }
             if deflated {
                 budget.take(size)?;
@@ -72,7 +75,11 @@ impl<'a> Zip<'a> {
         let expected = archive.entries_hint();
         if found != expected {
             let at = archive.directory_offset();
-            return Err(source.bad(at, format!("{found} entries"), format!("{expected}, as the directory's end says")));
+            return Err(source.bad(
+                at,
+                &format_args!("{found} entries"),
+                &format_args!("{expected}, as the directory's end says"),
+            ));
         }
         Ok(Self { source, members })
     }
@@ -85,15 +92,17 @@ impl<'a> Zip<'a> {
         if !member.deflated {
             return Ok(Cow::Borrowed(member.bytes));
         }
-        let bad = |found: String, expected: String| {
-            Err(self.source.bad(member.start, format!("{}: {found}", quoted(&member.name)), expected))
+        let bad = |found: &dyn Display, expected: &dyn Display| {
+            Err(self.source.bad(member.start, &format_args!("{}: {found}", quoted(&member.name)), &expected))
         };
         let inflated = match decompress_to_vec_with_limit(member.bytes, member.size as usize) {
             Ok(inflated) => inflated,
-            Err(error) => return bad(format!("{:?}", error.status), format!("{} deflated bytes", member.size)),
+            Err(error) => {
+                return bad(&format_args!("{:?}", error.status), &format_args!("{} deflated bytes", member.size));
+            }
         };
         if inflated.len() as u64 != member.size {
-            return bad(format!("{} bytes", inflated.len()), format!("{}", member.size));
+            return bad(&format_args!("{} bytes", inflated.len()), &format_args!("{}", member.size));
         }
         Ok(Cow::Owned(inflated))
     }
@@ -110,7 +119,7 @@ impl<'a> Zip<'a> {
             return Ok(());
         }
         let found = format!("{}: checksum {found:08x}", quoted(&member.name));
-        Err(self.source.bad(member.start, found, format!("{:08x}", member.crc)))
+        Err(self.source.bad(member.start, &found, &format_args!("{:08x}", member.crc)))
     }
 }
 

@@ -2,6 +2,7 @@
 //!   xtask bindgen <arguments of wasm-bindgen>
 //!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
 
+use attnscope::files::Format;
 use attnscope::{
     Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Mask, MaskAxes, MaskSize, MultiHeadAttentionOptions,
     Operation, RemaskOptions, ScaledDotProductOptions, Stage, StageInfo, Term, TorchConvention, TransformerOptions,
@@ -58,7 +59,8 @@ fn types() -> String {
         MaskAxes,
         MaskSize,
         TorchConvention,
-        Mask
+        Mask,
+        Format
     );
     text
 }
