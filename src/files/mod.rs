@@ -16,7 +16,7 @@ mod text;
 mod torch;
 mod zip;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,9 @@ type Result<T> = std::result::Result<T, Fault>;
 
 /// A tensor and its name in the file.
 type Named = (String, Tensor);
+
+/// Where what is named stands in a list.
+type Names<'a> = BTreeMap<&'a str, usize>;
 
 /// The name of a tensor in a file that gives it none.
 const BARE_NAME: &str = "tensor";
@@ -173,11 +176,11 @@ fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Na
     if tensors.is_empty() {
         return Err(format.bad(Place::Nowhere, &"no tensor", &"at least one that holds numbers"));
     }
-    let mut names = BTreeSet::new();
-    if let Some((name, _)) = tensors.iter().find(|(name, _)| !names.insert(name)) {
+    let mut names = Names::new();
+    if let Some((name, _)) = tensors.iter().find(|(name, _)| names.insert(name, 0).is_some()) {
         return Err(format.bad(
             Place::Nowhere,
-            &format_args!("two tensors named {}", scan::quoted(name)),
+            &format_args!("two tensors named {}", scan::Quoted(name)),
             &"names that differ",
         ));
     }
@@ -190,12 +193,12 @@ fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Na
 /// `invalid_option` for a format that is only read, or that does not hold as many tensors; `shape_mismatch` for a table of what
 /// is no matrix; `invalid_tensor` for a name given twice, or one that the format cannot hold.
 pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> crate::error::Result<Vec<u8>> {
-    let mut names = BTreeSet::new();
+    let mut names = Names::new();
     let may_be_long = format != Format::Npz;
     for (name, _) in tensors {
-        if !names.insert(name) || !(may_be_long || name.len() < zip::LONGEST_NAME) {
+        if names.insert(name, 0).is_some() || !(may_be_long || name.len() < zip::LONGEST_NAME) {
             return Err(AttnError::InvalidTensor {
-                argument: scan::quoted(name),
+                argument: name.clone(),
                 found: "a name that is taken or too long".into(),
                 expected: "names that differ, in npz of less than 65000 bytes".into(),
             });

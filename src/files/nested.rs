@@ -1,7 +1,7 @@
 //! Numbers in nested brackets, as JSON, NumPy and PyTorch write them.
 
 use super::Result;
-use super::scan::{Scanner, expected_number, number, quoted};
+use super::scan::{Quoted, Scanner, expected_number, number};
 use super::source::Budget;
 
 /// How deep brackets may nest.
@@ -99,7 +99,7 @@ impl Open {
             }
             return Err(scanner.bad(
                 at,
-                &format_args!("{} at {}", quoted(&found), self.path()),
+                &format_args!("{} at {}", Quoted(&found), self.path()),
                 &expected_number(&found),
             ));
         };

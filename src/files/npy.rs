@@ -2,7 +2,7 @@
 //! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
 use super::element::{Element, Layout, MAX_AXES, count};
-use super::scan::{Scanner, quoted};
+use super::scan::{Quoted, Scanner};
 use super::source::{Budget, Source};
 use super::{Result, tensor};
 use crate::tensor::Tensor;
@@ -67,11 +67,11 @@ fn header(header: &mut Scanner<'_>) -> Result<Header> {
                 fortran_order = Some(match header.word() {
                     "True" => true,
                     "False" => false,
-                    other => return Err(header.bad(at, &quoted(other), &"True or False")),
+                    other => return Err(header.bad(at, &Quoted(other), &"True or False")),
                 });
             }
             "shape" => shape = Some(header.wholes(b'(', b')')?),
-            _ => return Err(header.bad(at, &quoted(&name), &"descr, fortran_order or shape")),
+            _ => return Err(header.bad(at, &Quoted(&name), &"descr, fortran_order or shape")),
         }
         Ok(())
     })?;
@@ -107,7 +107,7 @@ fn descr(header: &mut Scanner<'_>) -> Result<(Element, bool)> {
         "f4" => Element::F32,
         "f8" => Element::F64,
         "O" => return Err(header.bad(at, &"Python objects (dtype \"O\")", &expected)),
-        _ => return Err(header.bad(at, &format_args!("dtype {}", quoted(&found)), &expected)),
+        _ => return Err(header.bad(at, &format_args!("dtype {}", Quoted(&found)), &expected)),
     };
     Ok((element, big_endian))
 }

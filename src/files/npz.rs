@@ -6,7 +6,7 @@ use super::{Named, Result, npy};
 
 pub(super) fn read(zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let mut tensors = Vec::new();
-    for member in zip.members() {
+    for member in &zip.members {
         let Some(name) = member.name.strip_suffix(".npy") else { continue };
         let bytes = zip.bytes(member)?;
         zip.verify(member, &bytes)?;

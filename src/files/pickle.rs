@@ -2,11 +2,9 @@
 //! nothing: any other class or function is refused by its name.
 //! Source: <https://docs.python.org/3/library/pickletools.html>, protocols 2 to 4
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::element::Element;
-use super::scan::quoted;
 use super::source::{Budget, Source};
 use super::{Fault, Result};
 
@@ -70,17 +68,23 @@ pub(super) struct Pickle<'a> {
     pub views: Vec<View>,
 }
 
+const STOP: u8 = b'.';
 /// What an operation may keep in memory at most, beside what it copies.
 const BYTES_PER_OPERATION: u64 = 128;
 
 pub(super) fn read<'a>(source: Source<'a>, at: u64, budget: &mut Budget) -> Result<Pickle<'a>> {
     let pickle = Pickle { root: Value::Leaf, start: at, end: at, containers: vec![], storages: vec![], views: vec![] };
-    let mut machine =
-        Machine { source, at, operation: at, stack: vec![], marks: vec![], memo: BTreeMap::new(), pickle };
+    let mut machine = Machine { source, at, operation: at, stack: vec![], marks: vec![], memo: vec![], pickle };
     loop {
         budget.take(BYTES_PER_OPERATION)?;
-        if let Some(root) = machine.step()? {
+        machine.operation = machine.at;
+        let operation = machine.whole(1)? as u8;
+        if operation == STOP {
+            let root = machine.pop()?;
             return Ok(Pickle { root, end: machine.at, ..machine.pickle });
+        }
+        if let Some(value) = machine.step(operation)? {
+            machine.stack.push(value);
         }
     }
 }
@@ -93,63 +97,48 @@ struct Machine<'a> {
     stack: Vec<Value<'a>>,
     /// How high the stack was at each mark.
     marks: Vec<usize>,
-    memo: BTreeMap<u64, Value<'a>>,
+    memo: Vec<Value<'a>>,
     pickle: Pickle<'a>,
 }
 
 impl<'a> Machine<'a> {
-    /// Carries out one operation; gives the pickle's value at its end.
-    fn step(&mut self) -> Result<Option<Value<'a>>> {
-        self.operation = self.at;
-        let [operation] = self.bytes::<1>()?;
+    /// Carries out one operation; gives what it pushes.
+    fn step(&mut self, operation: u8) -> Result<Option<Value<'a>>> {
         let value = match operation {
             // PROTO, FRAME
             0x80 => {
-                let [version] = self.bytes()?;
+                let version = self.whole(1)?;
                 if !(2..=5).contains(&version) {
                     return Err(self.bad(&format_args!("protocol {version}"), &"protocol 2 to 4"));
                 }
                 return Ok(None);
             }
-            0x95 => {
-                self.bytes::<8>()?;
-                return Ok(None);
-            }
-            b'.' => return self.pop().map(Some),
+            0x95 => return self.whole(8).map(|_| None),
             b'(' => {
                 self.marks.push(self.stack.len());
                 return Ok(None);
             }
-            b'0' => {
-                self.pop()?;
-                return Ok(None);
-            }
-            b'1' => {
-                self.pop_mark()?;
-                return Ok(None);
-            }
+            b'0' => return self.pop().map(|_| None),
+            b'1' => return self.pop_mark().map(|_| None),
             b'2' => self.top()?,
 
             b'N' => Value::Leaf,
             0x88 => Value::Bool(true),
             0x89 => Value::Bool(false),
-            b'K' => Value::Int(self.bytes::<1>()?[0].into()),
-            b'M' => Value::Int(u16::from_le_bytes(self.bytes()?).into()),
-            b'J' => Value::Int(i32::from_le_bytes(self.bytes()?).into()),
+            b'K' => Value::Int(self.whole(1)? as i64),
+            b'M' => Value::Int(self.whole(2)? as i64),
+            b'J' => Value::Int((self.whole(4)? as i32).into()),
             // LONG1, LONG4
-            0x8a => self.long::<1>()?,
-            0x8b => self.long::<4>()?,
-            b'G' => {
-                self.bytes::<8>()?;
-                Value::Leaf
-            }
+            0x8a => self.long(1)?,
+            0x8b => self.long(4)?,
+            b'G' => self.whole(8).map(|_| Value::Leaf)?,
             // Strings of Python 2 and 3, bytes
-            b'X' | b'T' => self.text::<4>()?,
-            0x8c | b'U' => self.text::<1>()?,
-            0x8d => self.text::<8>()?,
-            b'B' => self.counted::<4>().map(|_| Value::Leaf)?,
-            b'C' => self.counted::<1>().map(|_| Value::Leaf)?,
-            0x8e => self.counted::<8>().map(|_| Value::Leaf)?,
+            b'X' | b'T' => self.text(4)?,
+            0x8c | b'U' => self.text(1)?,
+            0x8d => self.text(8)?,
+            b'B' => self.counted(4).map(|_| Value::Leaf)?,
+            b'C' => self.counted(1).map(|_| Value::Leaf)?,
+            0x8e => self.counted(8).map(|_| Value::Leaf)?,
 
             b')' => self.container(Value::Tuple, vec![]),
             b']' => self.container(Value::List, vec![]),
@@ -159,16 +148,13 @@ impl<'a> Machine<'a> {
                 self.container(Value::Tuple, items)
             }
             0x85..=0x87 => {
-                let mut items = Vec::new();
-                for _ in 0x84..operation {
-                    items.insert(0, self.pop()?);
+                let mut items = vec![Value::Leaf; usize::from(operation - 0x84)];
+                for item in items.iter_mut().rev() {
+                    *item = self.pop()?;
                 }
                 self.container(Value::Tuple, items)
             }
-            b'a' | b'e' | b's' | b'u' => {
-                self.add(operation)?;
-                return Ok(None);
-            }
+            b'a' | b'e' | b's' | b'u' => return self.add(operation).map(|()| None),
 
             b'c' => {
                 let (module, name) = (self.line()?, self.line()?);
@@ -196,29 +182,35 @@ impl<'a> Machine<'a> {
                 self.storage(id)?
             }
 
-            b'q' | b'r' | 0x94 => {
-                let key = match operation {
-                    b'q' => self.bytes::<1>()?[0].into(),
-                    b'r' => u32::from_le_bytes(self.bytes()?).into(),
-                    _ => self.memo.len() as u64,
-                };
-                let value = self.top()?;
-                self.memo.insert(key, value);
-                return Ok(None);
+            // BINPUT, LONG_BINPUT, MEMOIZE
+            b'q' => return self.whole(1).and_then(|key| self.put(key)),
+            b'r' => return self.whole(4).and_then(|key| self.put(key)),
+            0x94 => return self.put(self.memo.len() as u64),
+            b'h' => self.whole(1).and_then(|key| self.get(key))?,
+            b'j' => self.whole(4).and_then(|key| self.get(key))?,
+            other => {
+                return Err(self.bad(&format_args!("operation {other:#04x}"), &"one that tensors are saved with"));
             }
-            b'h' | b'j' => {
-                let key = if operation == b'h' {
-                    self.bytes::<1>()?[0].into()
-                } else {
-                    u32::from_le_bytes(self.bytes()?).into()
-                };
-                let value = self.memo.get(&key).copied();
-                value.ok_or_else(|| self.bad(&format_args!("memo {key}"), &"one that was put before"))?
-            }
-            other => return Err(self.bad(&format_args!("operation {other:#04x}"), &"one that tensors are saved with")),
         };
-        self.stack.push(value);
+        Ok(Some(value))
+    }
+
+    fn put(&mut self, key: u64) -> Result<Option<Value<'a>>> {
+        // Keys count up from 0, so none is larger than the operations before it are many.
+        if key > self.operation {
+            return Err(self.bad(&format_args!("memo {key}"), &"keys that count up"));
+        }
+        let (key, value) = (key as usize, self.top()?);
+        if key >= self.memo.len() {
+            self.memo.resize(key + 1, Value::Leaf);
+        }
+        self.memo[key] = value;
         Ok(None)
+    }
+
+    fn get(&self, key: u64) -> Result<Value<'a>> {
+        let value = self.memo.get(key as usize).copied();
+        value.ok_or_else(|| self.bad(&format_args!("memo {key}"), &"one that was put before"))
     }
 
     fn bad(&self, found: &dyn Display, expected: &dyn Display) -> Fault {
@@ -231,23 +223,24 @@ impl<'a> Machine<'a> {
         Ok(bytes)
     }
 
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
-        Ok(*self.take(N as u64)?.first_chunk().unwrap_or(&[0; N]))
+    /// A little-endian whole number of up to eight bytes.
+    fn whole(&mut self, size: u64) -> Result<u64> {
+        Ok(self.take(size)?.iter().rev().fold(0, |whole, &byte| whole << 8 | u64::from(byte)))
     }
 
-    /// Bytes behind their count, which has N bytes itself.
-    fn counted<const N: usize>(&mut self) -> Result<&'a [u8]> {
-        let count = self.bytes::<N>()?.iter().rev().fold(0, |count, &byte| count << 8 | u64::from(byte));
+    /// Bytes behind their count, which has `size` bytes itself.
+    fn counted(&mut self, size: u64) -> Result<&'a [u8]> {
+        let count = self.whole(size)?;
         self.take(count)
     }
 
-    fn text<const N: usize>(&mut self) -> Result<Value<'a>> {
-        let text = std::str::from_utf8(self.counted::<N>()?);
+    fn text(&mut self, size: u64) -> Result<Value<'a>> {
+        let text = std::str::from_utf8(self.counted(size)?);
         text.map(Value::Text).map_err(|_| self.bad(&"text that is not UTF-8", &"UTF-8"))
     }
 
-    fn long<const N: usize>(&mut self) -> Result<Value<'a>> {
-        let bytes = self.counted::<N>()?;
+    fn long(&mut self, size: u64) -> Result<Value<'a>> {
+        let bytes = self.counted(size)?;
         if bytes.len() > 8 {
             return Ok(Value::Long(bytes));
         }
@@ -332,7 +325,7 @@ impl<'a> Machine<'a> {
             _ => {
                 let expected = "tensors, numbers, text, lists, tuples and dicts only; nothing in a file is run. Save \
                                 model.state_dict() instead";
-                return Err(self.bad(&quoted(&format!("{module}.{name}")), &expected));
+                return Err(self.bad(&format_args!("\"{module}.{name}\""), &expected));
             }
         };
         Ok(Value::Known(known))

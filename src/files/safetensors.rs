@@ -3,7 +3,7 @@
 
 use super::element::{Element, Layout, count};
 use super::json::quote;
-use super::scan::{Scanner, quoted};
+use super::scan::{Quoted, Scanner};
 use super::source::{Budget, Source};
 use super::{Named, Result, tensor};
 use crate::tensor::Tensor;
@@ -53,10 +53,10 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>
     let entries = entries(&mut Scanner::of_header(header)?)?;
 
     let bad = |entry: &Entry, found: &dyn Display, expected: &dyn Display| {
-        Err(source.bad((LENGTH_BYTES + entry.at) as u64, &format_args!("{}: {found}", quoted(&entry.name)), &expected))
+        Err(source.bad((LENGTH_BYTES + entry.at) as u64, &format_args!("{}: {found}", Quoted(&entry.name)), expected))
     };
     let mut in_order: Vec<&Entry> = entries.iter().collect();
-    in_order.sort_by_key(|entry| (entry.start, entry.end));
+    in_order.sort_unstable_by_key(|entry| (entry.start, entry.end));
     let mut covered = 0;
     for entry in in_order {
         let Entry { start, end, .. } = *entry;
@@ -121,7 +121,7 @@ fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
                 let known = TYPES.iter().find(|(name, _)| *name == found);
                 let (_, known) = known.ok_or_else(|| {
                     let names = TYPES.map(|(name, _)| name).join(", ");
-                    header.bad(value_at, &format_args!("dtype {}", quoted(&found)), &format_args!("one of {names}"))
+                    header.bad(value_at, &format_args!("dtype {}", Quoted(&found)), &format_args!("one of {names}"))
                 })?;
                 element = Some(*known);
             }
@@ -133,13 +133,13 @@ fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
                 };
                 range = Some((start, end));
             }
-            _ => return Err(header.bad(field_at, &quoted(&field), &"dtype, shape or data_offsets")),
+            _ => return Err(header.bad(field_at, &Quoted(&field), &"dtype, shape or data_offsets")),
         }
         Ok(())
     })?;
     match (element, shape, range) {
         (Some(element), Some(shape), Some((start, end))) => Ok(Entry { name, at, element, shape, start, end }),
-        _ => Err(header.bad(at, &quoted(&name), &"dtype, shape and data_offsets")),
+        _ => Err(header.bad(at, &Quoted(&name), &"dtype, shape and data_offsets")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use super::{Fault, Format, Place, Result};
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
 
 /// Text being read: a file of it, or the header of a binary file.
 pub(super) struct Scanner<'a> {
@@ -42,12 +42,11 @@ impl<'a> Scanner<'a> {
     pub fn unexpected(&mut self, expected: &dyn Display) -> Fault {
         let at = self.at;
         let word = self.word();
-        let found = match self.text[at..].chars().next() {
-            None => "the end".into(),
-            Some(other) if word.is_empty() => format!("\"{other}\""),
-            Some(_) => quoted(word),
-        };
-        self.bad(at, &found, &expected)
+        match self.text[at..].chars().next() {
+            None => self.bad(at, &"the end", expected),
+            Some(other) if word.is_empty() => self.bad(at, &format_args!("\"{other}\""), expected),
+            Some(_) => self.bad(at, &Quoted(word), expected),
+        }
     }
 
     /// The next byte after white space.
@@ -216,9 +215,13 @@ pub(super) fn expected_number(word: &str) -> &'static str {
 }
 
 /// A word of a file in an error, cut where it is long.
-pub(super) fn quoted(word: &str) -> String {
-    match word.char_indices().nth(40) {
-        Some((cut, _)) => format!("\"{}…\"", &word[..cut]),
-        None => format!("\"{word}\""),
+pub(super) struct Quoted<'a>(pub &'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self.0.char_indices().nth(40) {
+            Some((cut, _)) => write!(f, "\"{}…\"", &self.0[..cut]),
+            None => write!(f, "\"{}\"", self.0),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use std::fmt::Display;
 
-use super::scan::{expected_number, number, quoted};
+use super::scan::{Quoted, expected_number, number};
 use super::source::{Budget, Source};
 use super::{Format, Place, Result, tensor};
 use crate::tensor::Tensor;
@@ -28,8 +28,9 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
         }
         if !(has_labels && cell.column == 1) {
             let Some(number) = cell.number() else {
-                let found = if cell.text.is_empty() { "an empty cell".into() } else { quoted(&cell.text()) };
-                return bad(&cell, &found, &expected_number(&cell.text()));
+                let text = cell.text();
+                let found: &dyn Display = if text.is_empty() { &"an empty cell" } else { &Quoted(&text) };
+                return bad(&cell, found, &expected_number(&text));
             };
             budget.take(4)?;
             data.push(number);

@@ -2,7 +2,7 @@
 //! `numpy.savetxt` writes them.
 
 use super::nested::{Between, Numbers, read as numbers};
-use super::scan::{Scanner, expected_number, number, quoted};
+use super::scan::{Quoted, Scanner, expected_number, number};
 use super::source::{Budget, Source};
 use super::{Result, tensor};
 use crate::tensor::Tensor;
@@ -59,7 +59,7 @@ fn rows(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tensor>
         if !line.starts_with('#') {
             for word in line.split_whitespace() {
                 let at = start + (word.as_ptr() as usize - line.as_ptr() as usize);
-                let cell = number(word).ok_or_else(|| scanner.bad(at, &quoted(word), &expected_number(word)))?;
+                let cell = number(word).ok_or_else(|| scanner.bad(at, &Quoted(word), &expected_number(word)))?;
                 budget.take(4)?;
                 data.push(cell);
                 cells += 1;

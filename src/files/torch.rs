@@ -2,15 +2,14 @@
 //! Source: <https://docs.pytorch.org/docs/stable/notes/serialization.html> and `torch/serialization.py`
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::element::{Layout, MAX_AXES, count};
 use super::pickle::{self, Pickle, Storage, Value, View, kind};
-use super::scan::quoted;
+use super::scan::Quoted;
 use super::source::{Budget, Source};
-use super::zip::{Member, Zip};
-use super::{BARE_NAME, Named, Result, tensor};
+use super::zip::Zip;
+use super::{BARE_NAME, Named, Names, Result, tensor};
 
 /// What the first pickle of the older format holds.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -19,34 +18,53 @@ const PROTOCOL: i64 = 1001;
 const MAX_DEPTH: usize = 64;
 const BYTES_PER_VALUE: u64 = 16;
 
-/// A storage's bytes by its key.
-type Storages<'a> = BTreeMap<&'a str, Cow<'a, [u8]>>;
+/// The bytes of the storages by their keys.
+#[derive(Default)]
+struct Storages<'a> {
+    names: Names<'a>,
+    bytes: Vec<Cow<'a, [u8]>>,
+}
+
+impl<'a> Storages<'a> {
+    fn insert(&mut self, key: &'a str, bytes: Cow<'a, [u8]>) {
+        self.names.insert(key, self.bytes.len());
+        self.bytes.push(bytes);
+    }
+
+    fn get(&self, key: &str) -> Option<&[u8]> {
+        self.names.get(key).map(|&at| &self.bytes[at][..])
+    }
+}
 
 /// The name of the pickle in a zip archive, behind the archive's own.
 pub(super) fn pickle_name<'z>(zip: &'z Zip<'_>) -> Option<&'z str> {
-    zip.members().map(|member| &member.name[..]).find(|name| name.rsplit('/').next() == Some("data.pkl"))
+    zip.members.iter().map(|member| &member.name[..]).find(|name| name.rsplit('/').next() == Some("data.pkl"))
 }
 
 pub(super) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
-    let members: BTreeMap<&str, &Member<'_>> = zip.members().map(|member| (&member.name[..], member)).collect();
-    let missing = |name: &str| source.bad(0, &format_args!("no {}", quoted(name)), &"all that torch.save writes");
+    let mut names = Names::new();
+    for (at, member) in zip.members.iter().enumerate() {
+        names.insert(&member.name, at);
+    }
+    let find = |name: &str| names.get(name).map(|&at| &zip.members[at]);
+    let missing = |name: &str| source.bad(0, &format_args!("no {}", Quoted(name)), &"all that torch.save writes");
     let pickle_name = pickle_name(zip).ok_or_else(|| missing("data.pkl"))?;
     let folder = pickle_name.strip_suffix("data.pkl").unwrap_or_default();
 
-    let big_endian = match members.get(&format!("{folder}byteorder")[..]) {
+    let big_endian = match find(&format!("{folder}byteorder")) {
         Some(member) => &zip.bytes(member)?[..] == b"big",
         None => false,
     };
-    let member = members[pickle_name];
+    let member = find(pickle_name).ok_or_else(|| missing(pickle_name))?;
     let bytes = zip.bytes(member)?;
     let place = zip.source(member, &bytes);
     let pickle = pickle::read(place, 0, budget)?;
 
-    let mut storages = Storages::new();
+    let mut storages = Storages::default();
     for storage in &pickle.storages {
-        if !storages.contains_key(storage.key) {
+        if storages.get(storage.key).is_none() {
             let name = format!("{folder}data/{}", storage.key);
-            let member = members.get(&name[..]).ok_or_else(|| missing(&name))?;
+            let member = find(&name).ok_or_else(|| missing(&name))?;
             let bytes = zip.bytes(member)?;
             zip.source(member, &bytes).take(0, size(storage, place)?, &named(storage))?;
             storages.insert(storage.key, bytes);
@@ -72,15 +90,18 @@ pub(super) fn read_legacy(source: Source<'_>, budget: &mut Budget) -> Result<Vec
         return Err(source.bad(pickle.end, &kind(keys.root), &"a list of the storages' keys"));
     };
 
-    let known: BTreeMap<&str, &Storage<'_>> = pickle.storages.iter().map(|storage| (storage.key, storage)).collect();
-    let mut storages = Storages::new();
+    let mut known = Names::new();
+    for (at, storage) in pickle.storages.iter().enumerate() {
+        known.insert(storage.key, at);
+    }
+    let mut storages = Storages::default();
     let mut at = keys.end;
     for &key in &keys.containers[list] {
         let Value::Text(key) = key else {
             return Err(source.bad(pickle.end, &kind(key), &"a storage's key"));
         };
-        let storage = known.get(key).ok_or_else(|| {
-            source.bad(pickle.end, &format_args!("storage {}", quoted(key)), &"a storage that a tensor names")
+        let storage = known.get(key).map(|&at| &pickle.storages[at]).ok_or_else(|| {
+            source.bad(pickle.end, &format_args!("storage {}", Quoted(key)), &"a storage that a tensor names")
         })?;
         let held = *source.take(at, 8, "a storage's count")?.first_chunk().unwrap_or(&[0; 8]);
         let held = u64::from_le_bytes(held);
@@ -99,7 +120,7 @@ pub(super) fn read_legacy(source: Source<'_>, budget: &mut Budget) -> Result<Vec
 }
 
 fn named(storage: &Storage<'_>) -> String {
-    format!("storage {}", quoted(storage.key))
+    format!("storage {}", Quoted(storage.key))
 }
 
 fn size(storage: &Storage<'_>, source: Source<'_>) -> Result<u64> {
@@ -127,7 +148,7 @@ impl Collector<'_, '_> {
     fn visit(&mut self, value: Value<'_>, name: &mut String, depth: usize) -> Result<()> {
         self.budget.take(BYTES_PER_VALUE)?;
         if depth > MAX_DEPTH {
-            let found = format!("values more than {MAX_DEPTH} deep at {}", quoted(name));
+            let found = format!("values more than {MAX_DEPTH} deep at {}", Quoted(name));
             return Err(self.source.bad(self.pickle.start, &found, &format_args!("at most {MAX_DEPTH}")));
         }
         match value {
@@ -171,7 +192,7 @@ impl Collector<'_, '_> {
         let name = if name.is_empty() { BARE_NAME } else { name };
         let storage = &self.pickle.storages[*storage];
         let bad = |found: &dyn Display, expected: &dyn Display| {
-            Err(self.source.bad(*at, &format_args!("{}: {found}", quoted(name)), &expected))
+            Err(self.source.bad(*at, &format_args!("{}: {found}", Quoted(name)), expected))
         };
         let numbers = count(shape).filter(|_| shape.len() == strides.len() && shape.len() <= MAX_AXES);
         let Some(numbers) = numbers else {

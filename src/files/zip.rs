@@ -8,7 +8,7 @@ use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use rawzip::{CompressionMethod, ZipArchive};
 
 use super::Result;
-use super::scan::quoted;
+use super::scan::Quoted;
 use super::source::{Budget, Source};
 
 /// Deflate packs no better than this: 258 bytes in two bits.
@@ -20,7 +20,7 @@ pub(super) const MOST_MEMBERS: usize = 65_000;
 
 pub(super) struct Zip<'a> {
     source: Source<'a>,
-    members: Vec<Member<'a>>,
+    pub members: Vec<Member<'a>>,
 }
 
 pub(super) struct Member<'a> {
@@ -50,7 +50,7 @@ impl<'a> Zip<'a> {
             let path = entry.file_path();
             let name = String::from_utf8_lossy(path.as_bytes()).into_owned();
             let bad = |found: &dyn Display, expected: &dyn Display| {
-                Err(source.bad(at, &format_args!("{}: {found}", quoted(&name)), &expected))
+                Err(source.bad(at, &format_args!("{}: {found}", Quoted(&name)), expected))
             };
             if entry.flags().is_encrypted() {
                 return bad(&"encrypted", &"a member that is not");
@@ -84,16 +84,12 @@ impl<'a> Zip<'a> {
         Ok(Self { source, members })
     }
 
-    pub fn members(&self) -> impl Iterator<Item = &Member<'a>> {
-        self.members.iter()
-    }
-
     pub fn bytes(&self, member: &Member<'a>) -> Result<Cow<'a, [u8]>> {
         if !member.deflated {
             return Ok(Cow::Borrowed(member.bytes));
         }
         let bad = |found: &dyn Display, expected: &dyn Display| {
-            Err(self.source.bad(member.start, &format_args!("{}: {found}", quoted(&member.name)), &expected))
+            Err(self.source.bad(member.start, &format_args!("{}: {found}", Quoted(&member.name)), expected))
         };
         let inflated = match decompress_to_vec_with_limit(member.bytes, member.size as usize) {
             Ok(inflated) => inflated,
@@ -118,7 +114,7 @@ impl<'a> Zip<'a> {
         if found == member.crc {
             return Ok(());
         }
-        let found = format!("{}: checksum {found:08x}", quoted(&member.name));
+        let found = format!("{}: checksum {found:08x}", Quoted(&member.name));
         Err(self.source.bad(member.start, &found, &format_args!("{:08x}", member.crc)))
     }
 }
