@@ -66,7 +66,6 @@ pub(super) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -
             let name = format!("{folder}data/{}", storage.key);
             let member = find(&name).ok_or_else(|| missing(&name))?;
             let bytes = zip.bytes(member)?;
-            zip.source(member, &bytes).take(0, size(storage, place)?, &named(storage))?;
             storages.insert(storage.key, bytes);
         }
     }
@@ -216,6 +215,12 @@ impl Collector<'_, '_> {
         let Some(bytes) = self.storages.get(storage.key) else {
             return bad(&format_args!("no {}", named(storage)), &"every storage that a tensor names");
         };
+        // Two may have one key and claim different sizes.
+        let size = size(storage, self.source)?;
+        if size > bytes.len() as u64 {
+            let found = format_args!("{} bytes", bytes.len());
+            return Err(self.source.bad(storage.at, &found, &format_args!("{size} bytes of {}", named(storage))));
+        }
         self.budget.take(name.len() as u64)?;
         let mut out = self.budget.numbers(numbers)?;
         let layout = Layout { element: storage.element, big_endian: self.big_endian, shape };
