@@ -207,10 +207,11 @@ export class Engine {
     file: Uint8Array | ArrayBuffer | string,
     options: { format?: FileFormat } = {},
   ): Promise<Record<string, Tensor>> {
-    const settings = given(options);
+    const { format } = given(options, ["format"]);
     const bytes = fileBytes(file);
-    const entries = await this.#link.call<[string, Tensor][]>({ op: "readTensors", bytes, options: settings });
-    return Object.fromEntries(entries);
+    return Object.fromEntries(
+      await this.#link.call<[string, Tensor][]>({ op: "readTensors", bytes, format: format && named(format) }),
+    );
   }
 
   /**
@@ -220,13 +221,19 @@ export class Engine {
    */
   async writeTensors(tensors: Readonly<Record<string, TensorLike>>, format: FileFormat): Promise<Uint8Array> {
     const entries = Object.entries(tensors).map(([name, value]): [string, Tensor] => [name, toTensor(value, name)]);
-    return this.#link.call({ op: "writeTensors", entries, format });
+    return this.#link.call({ op: "writeTensors", entries, format: named(format) });
   }
 
   /** Frees everything. Later calls throw "disposed". */
   destroy(): void {
     this.#link.close();
   }
+}
+
+/** A format's name; which ones there are is the engine's to say. */
+function named(format: FileFormat): FileFormat {
+  if (typeof format === "string") return format;
+  throw invalidOption("format", format, "the name of a format");
 }
 
 function fileBytes(file: unknown): Uint8Array {

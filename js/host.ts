@@ -18,7 +18,7 @@ export type Request =
   | { op: "explain"; id: Id; stage: Stage; layer: number; index: number[] }
   | { op: "draw"; id: Id; kind: Draw; sizes: number[] }
   | { op: "materialize"; mask: MaskRule; size: MaskSize }
-  | { op: "readTensors"; bytes: Uint8Array; options: Options }
+  | { op: "readTensors"; bytes: Uint8Array; format: FileFormat | undefined }
   | { op: "writeTensors"; entries: [string, Tensor][]; format: FileFormat }
   | { op: "linear"; x: Tensor; weight: Tensor; bias: Tensor | null }
   | { op: "softmax" | "logSoftmax"; x: Tensor; axis: number }
@@ -112,7 +112,7 @@ export class Host {
       case "materialize":
         return glue.materialize(request.mask, request.size);
       case "readTensors":
-        return glue.readTensors(request.bytes, request.options, this.#maxBytes);
+        return glue.readTensors(request.bytes, request.format, this.#maxBytes);
       case "writeTensors":
         return glue.writeTensors(request.entries, request.format);
       case "linear":

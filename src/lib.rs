@@ -25,7 +25,6 @@ mod attention;
 mod config;
 mod error;
 mod explain;
-pub mod files;
 pub mod kernels;
 mod mask;
 pub mod ops;

@@ -558,7 +558,7 @@ struct Code {
 const MOST_SLOPES: usize = 1 << 16;
 
 fn check_cells(shape: &[usize], cells: usize) -> Result<()> {
-    if shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
+    if cells > 0 && shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
         Ok(())
     } else {
         Err(AttnError::option("mask", format!("{cells} cells for shape {shape:?}"), "as many as the shape says"))
@@ -698,6 +698,7 @@ mod tests {
         for mask in [
             deep(65),
             Mask::Keep { shape: vec![1 << 40], data: vec![], axes: None },
+            Mask::Masked { shape: vec![1 << 40, 0], data: vec![], axes: None },
             Mask::Additive { shape: vec![usize::MAX, 2], data: vec![], axes: None },
             Mask::Alibi { heads: usize::MAX },
         ] {

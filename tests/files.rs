@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use attnscope::files::{Format, read_tensors, write_tensors};
 use attnscope::{AttnError, Tensor};
+use attnscope_files::{Format, read_tensors, write_tensors};
 use proptest::prelude::*;
 
 const MAX_BYTES: usize = 1 << 26;

@@ -5,13 +5,13 @@
 mod convert;
 mod error;
 
-use attnscope::files::{self, Format};
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, MultiHeadAttention, MultiHeadAttentionOptions, Stage, Tensor, TorchConvention, Trace,
     Transformer, TransformerOptions, ops,
 };
+use attnscope_files as files;
 use js_sys::{Array, Float32Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -273,21 +273,10 @@ pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
 }
 
-#[derive(serde::Deserialize)]
-struct ReadOptions {
-    #[serde(default)]
-    format: Option<Format>,
-}
-
-#[derive(serde::Deserialize)]
-struct WriteOptions {
-    format: Format,
-}
-
 /// `[name, tensor]` of each tensor in a file. A file that does not fit is refused before it is copied.
 #[wasm_bindgen(js_name = readTensors)]
-pub fn read_tensors(bytes: &Uint8Array, settings: JsValue, max_bytes: f64) -> Thrown<Array> {
-    let ReadOptions { format } = options(settings, &[])?;
+pub fn read_tensors(bytes: &Uint8Array, format: Option<String>, max_bytes: f64) -> Thrown<Array> {
+    let format = format.map(|name| name.parse()).transpose().map_err(throw)?;
     if f64::from(bytes.length()) > max_bytes {
         return Err(throw(AttnError::TooLarge { needed: bytes.length().into(), max_bytes: max_bytes as u64 }));
     }
@@ -295,10 +284,8 @@ pub fn read_tensors(bytes: &Uint8Array, settings: JsValue, max_bytes: f64) -> Th
 }
 
 #[wasm_bindgen(js_name = writeTensors)]
-pub fn write_tensors(entries: &Array, format: JsValue) -> Thrown<Uint8Array> {
-    let WriteOptions { format } = options(object(&[("format", format)]), &[])?;
-    let bytes = files::write_tensors(&dict_in(entries)?, format).map_err(throw)?;
-    Ok(Uint8Array::from(&bytes[..]))
+pub fn write_tensors(entries: &Array, format: &str) -> Thrown<Vec<u8>> {
+    files::write_tensors(&dict_in(entries)?, format.parse().map_err(throw)?).map_err(throw)
 }
 
 #[wasm_bindgen]

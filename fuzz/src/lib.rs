@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use attnscope::files::{Format, read_tensors, write_tensors};
+use attnscope_files::{Format, read_tensors, write_tensors};
 use attnscope::{AttnError, Tensor};
 
 /// What a reader is allowed; small, so that a size that is believed before it is checked stands out.

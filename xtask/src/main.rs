@@ -2,11 +2,11 @@
 //!   xtask bindgen <arguments of wasm-bindgen>
 //!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
 
-use attnscope::files::Format;
 use attnscope::{
     Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Mask, MaskAxes, MaskSize, MultiHeadAttentionOptions,
     Operation, RemaskOptions, ScaledDotProductOptions, Stage, StageInfo, Term, TorchConvention, TransformerOptions,
 };
+use attnscope_files::Format;
 use ts_rs::{Config, TS};
 
 fn main() -> anyhow::Result<()> {

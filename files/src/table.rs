@@ -3,12 +3,12 @@
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use std::fmt::Display;
 
-use super::scan::{Quoted, expected_number, number};
-use super::source::{Budget, Source};
-use super::{Format, Place, Result, tensor};
-use crate::tensor::Tensor;
+use crate::scan::{Quoted, expected_number, number};
+use crate::source::{Budget, Source};
+use crate::{Format, Place, Result, tensor};
+use attnscope::Tensor;
 
-pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
+pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     let text = source.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(source.bytes);
     let delimiter = match source.format {
         Format::Tsv => b'\t',
@@ -130,7 +130,7 @@ impl Cell<'_> {
     }
 
     fn number(&self) -> Option<f32> {
-        let text = std::str::from_utf8(self.text).ok()?.trim();
+        let text = std::str::from_utf8(self.text).ok()?.trim_ascii();
         if self.delimiter == b',' { number(text) } else { number(&text.replace(',', ".")) }
     }
 }
@@ -174,9 +174,9 @@ impl<'a> Cells<'a> {
     }
 }
 
-pub(super) fn write(tensor: &Tensor) -> Vec<u8> {
+pub(crate) fn write(tensor: &Tensor) -> Vec<u8> {
     let mut text = String::new();
-    for row in tensor.data.chunks(tensor.width()) {
+    for row in tensor.data.chunks(tensor.shape[1]) {
         let cells: Vec<String> = row.iter().map(|number| format!("{number:?}")).collect();
         text += &cells.join(",");
         text.push('\n');

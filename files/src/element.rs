@@ -2,7 +2,7 @@
 
 /// A number type. Complex, quantised and eight-bit floating-point numbers are not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Element {
+pub(crate) enum Element {
     Bool,
     U8,
     U16,
@@ -20,17 +20,17 @@ pub(super) enum Element {
 
 /// How numbers lie in memory.
 #[derive(Clone, Copy)]
-pub(super) struct Layout<'a> {
+pub(crate) struct Layout<'a> {
     pub element: Element,
     pub big_endian: bool,
     pub shape: &'a [u64],
 }
 
 /// The most axes that NumPy and PyTorch know.
-pub(super) const MAX_AXES: usize = 64;
+pub(crate) const MAX_AXES: usize = 64;
 
 /// How many numbers a shape has; None where that overflows.
-pub(super) fn count(shape: &[u64]) -> Option<u64> {
+pub(crate) fn count(shape: &[u64]) -> Option<u64> {
     if shape.contains(&0) {
         return Some(0);
     }
@@ -129,7 +129,7 @@ fn half(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::*;
 
     #[test]
     fn every_half_is_its_definition() {

@@ -1,10 +1,10 @@
 //! npz: a zip archive of npy files. Source: <https://numpy.org/doc/stable/reference/generated/numpy.savez.html>
 
-use super::source::Budget;
-use super::zip::{self, Zip};
-use super::{Named, Result, npy};
+use crate::source::Budget;
+use crate::zip::{self, Zip};
+use crate::{Named, Result, npy};
 
-pub(super) fn read(zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
+pub(crate) fn read(zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let mut tensors = Vec::new();
     for member in &zip.members {
         let Some(name) = member.name.strip_suffix(".npy") else { continue };
@@ -16,7 +16,7 @@ pub(super) fn read(zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     Ok(tensors)
 }
 
-pub(super) fn write(tensors: &[Named]) -> Vec<u8> {
+pub(crate) fn write(tensors: &[Named]) -> Vec<u8> {
     let members: Vec<_> = tensors.iter().map(|(name, tensor)| (format!("{name}.npy"), npy::write(tensor))).collect();
     zip::write(&members)
 }

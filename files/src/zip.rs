@@ -7,23 +7,23 @@ use std::fmt::Display;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use rawzip::{CompressionMethod, ZipArchive};
 
-use super::Result;
-use super::scan::Quoted;
-use super::source::{Budget, Source};
+use crate::Result;
+use crate::scan::Quoted;
+use crate::source::{Budget, Source};
 
 /// Deflate packs no better than this: 258 bytes in two bits.
 const LARGEST_RATIO: u64 = 1032;
 
 /// What an archive without extensions can name and count.
-pub(super) const LONGEST_NAME: usize = 65_000;
-pub(super) const MOST_MEMBERS: usize = 65_000;
+pub(crate) const LONGEST_NAME: usize = 65_000;
+pub(crate) const MOST_MEMBERS: usize = 65_000;
 
-pub(super) struct Zip<'a> {
+pub(crate) struct Zip<'a> {
     source: Source<'a>,
     pub members: Vec<Member<'a>>,
 }
 
-pub(super) struct Member<'a> {
+pub(crate) struct Member<'a> {
     pub name: String,
     bytes: &'a [u8],
     start: u64,
@@ -36,12 +36,12 @@ impl<'a> Zip<'a> {
     /// The archive's members. The sum of what would be inflated is asked of the budget here.
     pub fn open(source: Source<'a>, budget: &mut Budget) -> Result<Self> {
         let end = source.bytes.len() as u64;
-        let fault = |at: u64, error: rawzip::Error| source.bad(at.min(end), &error.to_string(), &"a whole zip archive");
-        let archive = ZipArchive::from_slice(source.bytes).map_err(|error| fault(end, error))?;
+        let fault = |at: u64| source.bad(at.min(end), &"a broken archive", &"a whole zip archive");
+        let archive = ZipArchive::from_slice(source.bytes).map_err(|_| fault(end))?;
         let mut members = Vec::new();
         let mut entries = archive.entries();
         let mut found = 0;
-        while let Some(entry) = entries.next_entry().map_err(|error| fault(archive.directory_offset(), error))? {
+        while let Some(entry) = entries.next_entry().map_err(|_| fault(archive.directory_offset()))? {
             found += 1;
             if entry.is_dir() {
                 continue;
@@ -58,9 +58,9 @@ impl<'a> Zip<'a> {
             let method = entry.compression_method();
             let deflated = method == CompressionMethod::DEFLATE;
             if !deflated && method != CompressionMethod::STORE {
-                return bad(&format_args!("method {method}"), &"stored or deflated");
+                return bad(&format_args!("compression method {}", method.as_u16()), &"stored or deflated");
             }
-            let located = archive.get_entry(entry.wayfinder()).map_err(|error| fault(at, error))?;
+            let located = archive.get_entry(entry.wayfinder()).map_err(|_| fault(at))?;
             let (start, stop) = located.compressed_data_range();
             let bytes = source.take(start, stop - start, "a member")?;
             let (size, there) = (entry.uncompressed_size_hint(), bytes.len() as u64);
@@ -120,7 +120,7 @@ impl<'a> Zip<'a> {
 }
 
 /// An archive of stored members, as `numpy.savez` makes it.
-pub(super) fn write(members: &[(String, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn write(members: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut directory = Vec::new();
     for (name, data) in members {

@@ -1,27 +1,27 @@
 //! Numbers in nested brackets, as JSON, NumPy and PyTorch write them.
 
-use super::Result;
-use super::scan::{Quoted, Scanner, expected_number, number};
-use super::source::Budget;
+use crate::Result;
+use crate::scan::{Quoted, Scanner, expected_number, number};
+use crate::source::Budget;
 
 /// How deep brackets may nest.
 const MAX_DEPTH: usize = 64;
 
 /// Whether a comma must stand between two values, or white space is enough.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Between {
+pub(crate) enum Between {
     Comma,
     CommaOrSpace,
 }
 
 /// The numbers and their shape, which is empty for a bare number.
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     pub data: Vec<f32>,
     pub shape: Vec<u64>,
 }
 
 /// Reads one array, or a bare number. A ragged one is refused with the path of what differs.
-pub(super) fn read(scanner: &mut Scanner<'_>, between: Between, budget: &mut Budget) -> Result<Numbers> {
+pub(crate) fn read(scanner: &mut Scanner<'_>, between: Between, budget: &mut Budget) -> Result<Numbers> {
     let mut open = Open { data: vec![], lengths: vec![], counts: vec![], is_flat: false };
     loop {
         scanner.peek();

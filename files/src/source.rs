@@ -1,12 +1,12 @@
 //! Bytes with their place in a file, and how much may be made of them.
 
-use super::{Fault, Format, Place, Result};
-use crate::error::AttnError;
+use crate::{Fault, Format, Place, Result};
+use attnscope::AttnError;
 use std::fmt::Display;
 
 /// A file's bytes, or those of a member of it, knowing where they lie so that an error can say.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     pub format: Format,
     pub bytes: &'a [u8],
     start: u64,
@@ -48,7 +48,7 @@ impl<'a> Source<'a> {
 }
 
 /// What reading may allocate. It is asked before the allocation.
-pub(super) struct Budget {
+pub(crate) struct Budget {
     max_bytes: u64,
     used: u64,
 }

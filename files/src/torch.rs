@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use super::element::{Layout, MAX_AXES, count};
-use super::pickle::{self, Pickle, Storage, Value, View, kind};
-use super::scan::Quoted;
-use super::source::{Budget, Source};
-use super::zip::Zip;
-use super::{BARE_NAME, Named, Names, Result, tensor};
+use crate::element::{Layout, MAX_AXES, count};
+use crate::pickle::{self, Pickle, Storage, Value, View, kind};
+use crate::scan::Quoted;
+use crate::source::{Budget, Source};
+use crate::zip::Zip;
+use crate::{BARE_NAME, Named, Names, Result, tensor};
 
 /// What the first pickle of the older format holds.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
@@ -37,11 +37,11 @@ impl<'a> Storages<'a> {
 }
 
 /// The name of the pickle in a zip archive, behind the archive's own.
-pub(super) fn pickle_name<'z>(zip: &'z Zip<'_>) -> Option<&'z str> {
+pub(crate) fn pickle_name<'z>(zip: &'z Zip<'_>) -> Option<&'z str> {
     zip.members.iter().map(|member| &member.name[..]).find(|name| name.rsplit('/').next() == Some("data.pkl"))
 }
 
-pub(super) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
+pub(crate) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let mut names = Names::new();
     for (at, member) in zip.members.iter().enumerate() {
         names.insert(&member.name, at);
@@ -73,7 +73,7 @@ pub(super) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -
 }
 
 /// magic, protocol, system, value, the storages' keys, and for each storage a count and its numbers
-pub(super) fn read_legacy(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
+pub(crate) fn read_legacy(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let magic = pickle::read(source, 0, budget)?;
     if magic.root != Value::Long(&MAGIC) {
         return Err(source.bad(0, &"a pickle", &"one that torch.save wrote"));

@@ -1,12 +1,12 @@
 //! safetensors: the length of a JSON header, the header, the numbers.
 //! Source: <https://huggingface.co/docs/safetensors/index#format>
 
-use super::element::{Element, Layout, count};
-use super::json::quote;
-use super::scan::{Quoted, Scanner};
-use super::source::{Budget, Source};
-use super::{Named, Result, tensor};
-use crate::tensor::Tensor;
+use crate::element::{Element, Layout, count};
+use crate::json::quote;
+use crate::scan::{Quoted, Scanner};
+use crate::source::{Budget, Source};
+use crate::{Named, Result, tensor};
+use attnscope::Tensor;
 use std::fmt::Display;
 
 const LENGTH_BYTES: usize = 8;
@@ -37,7 +37,7 @@ struct Entry {
     end: u64,
 }
 
-pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
+pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let length = u64::from_le_bytes(*source.take(0, 8, "the header's length")?.first_chunk().unwrap_or(&[0; 8]));
     let there = (source.bytes.len() - LENGTH_BYTES) as u64;
     if length > there {
@@ -120,8 +120,11 @@ fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
                 let found = header.string()?;
                 let known = TYPES.iter().find(|(name, _)| *name == found);
                 let (_, known) = known.ok_or_else(|| {
-                    let names = TYPES.map(|(name, _)| name).join(", ");
-                    header.bad(value_at, &format_args!("dtype {}", Quoted(&found)), &format_args!("one of {names}"))
+                    header.bad(
+                        value_at,
+                        &format_args!("dtype {}", Quoted(&found)),
+                        &"BOOL, U8 to U64, I8 to I64, F16, BF16, F32 or F64",
+                    )
                 })?;
                 element = Some(*known);
             }
@@ -143,7 +146,7 @@ fn entry(header: &mut Scanner<'_>, name: String, at: usize) -> Result<Entry> {
     }
 }
 
-pub(super) fn write(tensors: &[Named]) -> Vec<u8> {
+pub(crate) fn write(tensors: &[Named]) -> Vec<u8> {
     let mut header = String::from("{");
     let mut end = 0;
     for (name, Tensor { shape, data }) in tensors {

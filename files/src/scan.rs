@@ -1,11 +1,11 @@
 //! A cursor over text that knows where it stands.
 
-use super::source::Source;
-use super::{Fault, Format, Place, Result};
+use crate::source::Source;
+use crate::{Fault, Format, Place, Result};
 use std::fmt::{Display, Formatter};
 
 /// Text being read: a file of it, or the header of a binary file.
-pub(super) struct Scanner<'a> {
+pub(crate) struct Scanner<'a> {
     format: Format,
     pub text: &'a str,
     pub at: usize,
@@ -52,7 +52,7 @@ impl<'a> Scanner<'a> {
     /// The next byte after white space.
     pub fn peek(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
-        self.at += rest.len() - rest.trim_start().len();
+        self.at += rest.len() - rest.trim_ascii_start().len();
         self.text.as_bytes().get(self.at).copied()
     }
 
@@ -74,7 +74,7 @@ impl<'a> Scanner<'a> {
     pub fn word(&mut self) -> &'a str {
         self.peek();
         let rest = &self.text[self.at..];
-        let is_end = |c: char| c.is_whitespace() || "[](){},:;\"'".contains(c);
+        let is_end = |c: char| c.is_ascii_whitespace() || "[](){},:;\"'".contains(c);
         let word = &rest[..rest.find(is_end).unwrap_or(rest.len())];
         self.at += word.len();
         word
@@ -195,7 +195,7 @@ fn utf8(source: Source<'_>) -> Result<&str> {
 }
 
 /// A cell as a notebook or a program writes it; None where it is no number.
-pub(super) fn number(word: &str) -> Option<f32> {
+pub(crate) fn number(word: &str) -> Option<f32> {
     match word {
         "true" | "True" => Some(1.0),
         "false" | "False" => Some(0.0),
@@ -205,7 +205,7 @@ pub(super) fn number(word: &str) -> Option<f32> {
 }
 
 /// What is expected where a word is no number.
-pub(super) fn expected_number(word: &str) -> &'static str {
+pub(crate) fn expected_number(word: &str) -> &'static str {
     if ELLIPSES.iter().any(|ellipsis| word.starts_with(ellipsis)) {
         "every number: print again after torch.set_printoptions(threshold=float(\"inf\")) or \
          numpy.set_printoptions(threshold=sys.maxsize)"
@@ -215,7 +215,7 @@ pub(super) fn expected_number(word: &str) -> &'static str {
 }
 
 /// A word of a file in an error, cut where it is long.
-pub(super) struct Quoted<'a>(pub &'a str);
+pub(crate) struct Quoted<'a>(pub &'a str);
 
 impl Display for Quoted<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

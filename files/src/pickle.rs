@@ -4,13 +4,13 @@
 
 use std::fmt::Display;
 
-use super::element::Element;
-use super::source::{Budget, Source};
-use super::{Fault, Result};
+use crate::element::Element;
+use crate::source::{Budget, Source};
+use crate::{Fault, Result};
 
 /// What a pickle holds; containers, storages and tensors are kept by their number, so that a value is small and a cycle harmless.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// None, or a value that no tensor needs: a float, bytes.
     Leaf,
     Bool(bool),
@@ -28,7 +28,7 @@ pub(super) enum Value<'a> {
 
 /// The classes and functions that a tensor is made with.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Known {
+pub(crate) enum Known {
     OrderedDict,
     Size,
     Tensor,
@@ -38,7 +38,7 @@ pub(super) enum Known {
 
 /// Where a tensor's numbers lie.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Storage<'a> {
+pub(crate) struct Storage<'a> {
     /// The place in the pickle.
     pub at: u64,
     pub key: &'a str,
@@ -48,7 +48,7 @@ pub(super) struct Storage<'a> {
 
 /// A view of a storage.
 #[derive(Debug, Clone)]
-pub(super) struct View {
+pub(crate) struct View {
     /// The place in the pickle.
     pub at: u64,
     pub storage: usize,
@@ -58,7 +58,7 @@ pub(super) struct View {
 }
 
 /// The values of a pickle.
-pub(super) struct Pickle<'a> {
+pub(crate) struct Pickle<'a> {
     pub root: Value<'a>,
     pub start: u64,
     pub end: u64,
@@ -72,7 +72,7 @@ const STOP: u8 = b'.';
 /// What an operation may keep in memory at most, beside what it copies.
 const BYTES_PER_OPERATION: u64 = 128;
 
-pub(super) fn read<'a>(source: Source<'a>, at: u64, budget: &mut Budget) -> Result<Pickle<'a>> {
+pub(crate) fn read<'a>(source: Source<'a>, at: u64, budget: &mut Budget) -> Result<Pickle<'a>> {
     let pickle = Pickle { root: Value::Leaf, start: at, end: at, containers: vec![], storages: vec![], views: vec![] };
     let mut machine = Machine { source, at, operation: at, stack: vec![], marks: vec![], memo: vec![], pickle };
     loop {
@@ -385,7 +385,7 @@ impl<'a> Machine<'a> {
 }
 
 /// A value in an error.
-pub(super) fn kind(value: Value<'_>) -> &'static str {
+pub(crate) fn kind(value: Value<'_>) -> &'static str {
     match value {
         Value::Leaf => "None, a float or bytes",
         Value::Bool(_) => "a bool",

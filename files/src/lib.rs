@@ -18,11 +18,13 @@ mod zip;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::AttnError;
-use crate::tensor::Tensor;
+use attnscope::AttnError;
+use attnscope::Tensor;
+use scan::Quoted;
 use source::{Budget, Source};
 
 /// Kept small behind a pointer, for it is handed on at almost every step.
@@ -70,19 +72,39 @@ pub enum Format {
     Text,
 }
 
+const FORMATS: [(&str, Format); 9] = [
+    ("safetensors", Format::Safetensors),
+    ("npy", Format::Npy),
+    ("npz", Format::Npz),
+    ("pt", Format::Torch),
+    ("pth", Format::Torch),
+    ("csv", Format::Csv),
+    ("tsv", Format::Tsv),
+    ("json", Format::Json),
+    ("text", Format::Text),
+];
+
+impl FromStr for Format {
+    type Err = AttnError;
+
+    /// # Errors
+    /// `invalid_option` for a name that no format has.
+    fn from_str(name: &str) -> attnscope::Result<Self> {
+        let known = FORMATS.iter().find(|(known, _)| *known == name);
+        known
+            .map(|(_, format)| *format)
+            .ok_or_else(|| option(Quoted(name), "safetensors, npy, npz, pt, csv, tsv, json or text"))
+    }
+}
+
+fn option(format: impl Display, expected: &str) -> AttnError {
+    AttnError::InvalidOption { option: "format".into(), found: format.to_string(), expected: expected.into() }
+}
+
 impl Format {
     /// The format's name, such as `"safetensors"`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Safetensors => "safetensors",
-            Self::Npy => "npy",
-            Self::Npz => "npz",
-            Self::Torch => "pt",
-            Self::Csv => "csv",
-            Self::Tsv => "tsv",
-            Self::Json => "json",
-            Self::Text => "text",
-        }
+        FORMATS.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
     }
 
     #[cold]
@@ -115,7 +137,7 @@ impl Format {
     }
 
     fn of_text(text: &str) -> Self {
-        let text = text.trim_start_matches('\u{feff}').trim_start();
+        let text = text.trim_start_matches('\u{feff}').trim_ascii_start();
         let line = text.lines().next().unwrap_or_default();
         if text.starts_with('{') || (text.starts_with('[') && text.contains(',')) {
             Self::Json
@@ -144,7 +166,7 @@ pub fn read_tensors(
     bytes: &[u8],
     format: Option<Format>,
     max_bytes: usize,
-) -> crate::error::Result<Vec<(String, Tensor)>> {
+) -> attnscope::Result<Vec<(String, Tensor)>> {
     read(bytes, format, max_bytes).map_err(|fault| *fault)
 }
 
@@ -180,7 +202,7 @@ fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Na
     if let Some((name, _)) = tensors.iter().find(|(name, _)| names.insert(name, 0).is_some()) {
         return Err(format.bad(
             Place::Nowhere,
-            &format_args!("two tensors named {}", scan::Quoted(name)),
+            &format_args!("two tensors named {}", Quoted(name)),
             &"names that differ",
         ));
     }
@@ -192,7 +214,7 @@ fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Na
 /// # Errors
 /// `invalid_option` for a format that is only read, or that does not hold as many tensors; `shape_mismatch` for a table of what
 /// is no matrix; `invalid_tensor` for a name given twice, or one that the format cannot hold.
-pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> crate::error::Result<Vec<u8>> {
+pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> attnscope::Result<Vec<u8>> {
     let mut names = Names::new();
     let may_be_long = format != Format::Npz;
     for (name, _) in tensors {
@@ -206,7 +228,7 @@ pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> crate::err
     }
     let one = || match tensors {
         [(name, tensor)] => Ok((name, tensor)),
-        _ => Err(AttnError::option("format", format.name(), "npz, json or safetensors for other than one tensor")),
+        _ => Err(option(format.name(), "npz, json or safetensors for other than one tensor")),
     };
     match format {
         Format::Safetensors => Ok(safetensors::write(tensors)),
@@ -214,10 +236,14 @@ pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> crate::err
         Format::Npz if tensors.len() <= zip::MOST_MEMBERS => Ok(npz::write(tensors)),
         Format::Csv => match one()? {
             (_, matrix) if matrix.shape.len() == 2 => Ok(table::write(matrix)),
-            (name, other) => Err(AttnError::shape(name, &other.shape, "a matrix of two axes")),
+            (name, other) => Err(AttnError::ShapeMismatch {
+                argument: name.clone(),
+                found: other.shape.clone(),
+                expected: "a matrix of two axes".into(),
+            }),
         },
         Format::Json => Ok(json::write(tensors)),
-        _ => Err(AttnError::option("format", format.name(), "safetensors, npy, npz, csv or json")),
+        _ => Err(option(format.name(), "safetensors, npy, npz, csv or json")),
     }
 }
 

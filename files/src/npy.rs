@@ -1,13 +1,13 @@
 //! npy: a magic word, a header that is a Python dict, the numbers.
 //! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
-use super::element::{Element, Layout, MAX_AXES, count};
-use super::scan::{Quoted, Scanner};
-use super::source::{Budget, Source};
-use super::{Result, tensor};
-use crate::tensor::Tensor;
+use crate::element::{Element, Layout, MAX_AXES, count};
+use crate::scan::{Quoted, Scanner};
+use crate::source::{Budget, Source};
+use crate::{Result, tensor};
+use attnscope::Tensor;
 
-pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
 struct Header {
     element: Element,
@@ -17,7 +17,7 @@ struct Header {
 }
 
 /// None for an array that holds no numbers.
-pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
+pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     if source.take(0, 6, "the magic word")? != MAGIC {
         return Err(source.bad(0, &"other bytes", &"\\x93NUMPY"));
     }
@@ -112,7 +112,7 @@ fn descr(header: &mut Scanner<'_>) -> Result<(Element, bool)> {
     Ok((element, big_endian))
 }
 
-pub(super) fn write(tensor: &Tensor) -> Vec<u8> {
+pub(crate) fn write(tensor: &Tensor) -> Vec<u8> {
     let axes: Vec<String> = tensor.shape.iter().map(usize::to_string).collect();
     let comma = if axes.len() == 1 { "," } else { "" };
     let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}{comma}), }}", axes.join(", "));

@@ -1,16 +1,16 @@
 //! What NumPy and PyTorch print: `tensor([[...]], device='cuda:0')`, `array([...])`, brackets alone, and rows of numbers as
 //! `numpy.savetxt` writes them.
 
-use super::nested::{Between, Numbers, read as numbers};
-use super::scan::{Quoted, Scanner, expected_number, number};
-use super::source::{Budget, Source};
-use super::{Result, tensor};
-use crate::tensor::Tensor;
+use crate::nested::{Between, Numbers, read as numbers};
+use crate::scan::{Quoted, Scanner, expected_number, number};
+use crate::source::{Budget, Source};
+use crate::{Result, tensor};
+use attnscope::Tensor;
 
 /// What PyTorch prints in front of a parameter.
 const PARAMETER: &str = "Parameter containing:";
 
-pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
+pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     let mut scanner = Scanner::of_file(source)?;
     scanner.peek();
     if scanner.text[scanner.at..].starts_with(PARAMETER) {
@@ -38,15 +38,15 @@ pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
 }
 
 /// Whether a text starts as a printed tensor does.
-pub(super) fn is_printed(text: &str) -> bool {
+pub(crate) fn is_printed(text: &str) -> bool {
     text.starts_with(PARAMETER) || call(text).is_some()
 }
 
 /// The length of `tensor(`, `np.array(` and the like at the start of a text.
 fn call(text: &str) -> Option<usize> {
-    let inner = text.trim_start();
+    let inner = text.trim_ascii_start();
     let name = inner.find('(')?;
-    let is_name = name > 0 && inner[..name].chars().all(|c| c.is_alphanumeric() || c == '.' || c == '_');
+    let is_name = name > 0 && inner[..name].chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
     is_name.then_some(text.len() - inner.len() + name + 1)
 }
 
@@ -57,7 +57,7 @@ fn rows(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tensor>
     for line in scanner.text.split_inclusive('\n') {
         let mut cells = 0;
         if !line.starts_with('#') {
-            for word in line.split_whitespace() {
+            for word in line.split_ascii_whitespace() {
                 let at = start + (word.as_ptr() as usize - line.as_ptr() as usize);
                 let cell = number(word).ok_or_else(|| scanner.bad(at, &Quoted(word), &expected_number(word)))?;
                 budget.take(4)?;

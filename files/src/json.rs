@@ -1,16 +1,16 @@
 //! JSON: a nested array, or an object of arrays or of `{"shape": ..., "data": ...}` by name.
 //! Source: RFC 8259; NaN and Infinity also as Python's `json` and as this package write them
 
-use super::element::count;
-use super::nested::{Between, Numbers, read as numbers};
-use super::scan::{Scanner, number};
-use super::source::{Budget, Source};
-use super::{BARE_NAME, Named, Result, tensor};
-use crate::tensor::Tensor;
+use crate::element::count;
+use crate::nested::{Between, Numbers, read as numbers};
+use crate::scan::{Scanner, number};
+use crate::source::{Budget, Source};
+use crate::{BARE_NAME, Named, Result, tensor};
+use attnscope::Tensor;
 
 const MAX_DEPTH: usize = 64;
 
-pub(super) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
+pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let mut scanner = Scanner::of_file(source)?;
     let mut found = Vec::new();
     match scanner.peek() {
@@ -111,7 +111,7 @@ fn is_list_of_text(scanner: &mut Scanner<'_>) -> bool {
 }
 
 /// Text in double quotes.
-pub(super) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -125,7 +125,7 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 /// Nested arrays by name.
-pub(super) fn write(tensors: &[Named]) -> Vec<u8> {
+pub(crate) fn write(tensors: &[Named]) -> Vec<u8> {
     let entries: Vec<String> = tensors
         .iter()
         .map(|(name, tensor)| {
