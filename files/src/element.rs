@@ -129,7 +129,7 @@ fn half(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::*;
+    use super::*;
 
     #[test]
     fn every_half_is_its_definition() {
