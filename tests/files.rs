@@ -420,6 +420,16 @@ fn faults_of_zip_archives() {
     let mut method = whole.clone();
     let directory = method.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     method[directory + 10] = 14;
+    // One member listed forty times.
+    let mut lists = zip(&[("a.npy", &npy_of("<f4", "(100,)", &[0; 400]))]);
+    let start = lists.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    let end = lists.windows(4).position(|bytes| bytes == b"PK\x05\x06").unwrap();
+    let record = lists[start..end].to_vec();
+    lists.splice(end..end, record.repeat(39));
+    let tail = end + 39 * record.len();
+    lists[tail + 8] = 40;
+    lists[tail + 10] = 40;
+    lists[tail + 12..tail + 16].copy_from_slice(&(40 * record.len() as u32).to_le_bytes());
     assert_faults(
         Format::Npz,
         &[
@@ -427,6 +437,7 @@ fn faults_of_zip_archives() {
             (damaged, At::Byte(35), "checksum"),
             (claims, At::Byte(0), "packed bytes can hold"),
             (method, At::Byte(0), "stored or deflated"),
+            (lists, At::Byte(0), "do not overlap"),
             (zip(&[("a.npy", &array), ("a.npy", &array)]), At::Nowhere, "two tensors named \"a\""),
             (zip(&[("a.txt", b"x")]), At::Nowhere, "no tensor"),
             (zip(&[("a.npy", b"x")]), At::Byte(35), "1 bytes"),
@@ -476,6 +487,7 @@ fn faults_of_pytorch_files() {
             (file(&[b"t"]), at(2), "no mark"),
             (file(&[b"(R"]), at(3), "empty stack"),
             (file(&[b"h\x05"]), at(2), "memo 5"),
+            (file(&[b"Nq\x01"]), at(3), "memo 1"),
             (file(&[b"\x80\x06"]), at(2), "protocol 6"),
             (file(&[b"X\xff\xff\xff\xffabc"]), at(7), "4294967295 bytes"),
             (file(&[b"X\x01\x00\x00\x00\xff"]), at(2), "UTF-8"),

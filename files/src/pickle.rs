@@ -196,15 +196,15 @@ impl<'a> Machine<'a> {
     }
 
     fn put(&mut self, key: u64) -> Result<Option<Value<'a>>> {
-        // Keys count up from 0, so none is larger than the operations before it are many.
-        if key > self.operation {
+        let value = self.top()?;
+        let count = self.memo.len() as u64;
+        if key < count {
+            self.memo[key as usize] = value;
+        } else if key == count {
+            self.memo.push(value);
+        } else {
             return Err(self.bad(&format_args!("memo {key}"), &"keys that count up"));
         }
-        let (key, value) = (key as usize, self.top()?);
-        if key >= self.memo.len() {
-            self.memo.resize(key + 1, Value::Leaf);
-        }
-        self.memo[key] = value;
         Ok(None)
     }
 

@@ -16,7 +16,8 @@ const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0
 const PROTOCOL: i64 = 1001;
 /// How deep tensors may lie in dicts, lists and tuples.
 const MAX_DEPTH: usize = 64;
-const BYTES_PER_VALUE: u64 = 16;
+/// What a value is charged, since a small pickle can name the same ones over and over.
+const BYTES_PER_VALUE: u64 = 64;
 
 /// The bytes of the storages by their keys.
 #[derive(Default)]

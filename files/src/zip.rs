@@ -40,7 +40,7 @@ impl<'a> Zip<'a> {
         let archive = ZipArchive::from_slice(source.bytes).map_err(|_| fault(end))?;
         let mut members = Vec::new();
         let mut entries = archive.entries();
-        let mut found = 0;
+        let (mut found, mut packed) = (0, 0);
         while let Some(entry) = entries.next_entry().map_err(|_| fault(archive.directory_offset()))? {
             found += 1;
             if entry.is_dir() {
@@ -66,6 +66,10 @@ impl<'a> Zip<'a> {
             let (size, there) = (entry.uncompressed_size_hint(), bytes.len() as u64);
             if if deflated { size > there.saturating_mul(LARGEST_RATIO) } else { size != there } {
                 return bad(&format_args!("{size} bytes in {there}"), &"a size that the packed bytes can hold");
+            }
+            packed += there;
+            if packed > end {
+                return bad(&format_args!("{packed} packed bytes so far"), &"members that do not overlap");
             }
             if deflated {
                 budget.take(size)?;
