@@ -114,6 +114,14 @@ impl Layout<'_> {
     }
 }
 
+/// Appends numbers as little-endian float32.
+pub(crate) fn write(numbers: &[f32], bytes: &mut Vec<u8>) {
+    bytes.reserve(4 * numbers.len());
+    for number in numbers {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
 /// binary16 as float32, exactly. Source: IEEE 754-2019, section 3.4.
 fn half(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;

@@ -89,19 +89,20 @@ struct Open {
 impl Open {
     fn number(&mut self, scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<()> {
         let at = scanner.at;
+        let text;
         let found = match scanner.peek() {
-            Some(b'"') => scanner.string()?,
-            _ => scanner.word().to_string(),
+            Some(b'"') => {
+                text = scanner.string()?;
+                &text
+            }
+            _ => scanner.word(),
         };
-        let Some(cell) = number(&found) else {
+        let Some(cell) = number(found) else {
             if found.is_empty() {
                 return Err(scanner.unexpected(&"a number"));
             }
-            return Err(scanner.bad(
-                at,
-                &format_args!("{} at {}", Quoted(&found), self.path()),
-                &expected_number(&found),
-            ));
+            let found_at = format_args!("{} at {}", Quoted(found), self.path());
+            return Err(scanner.bad(at, &found_at, &expected_number(found)));
         };
         if !self.is_flat {
             self.is_flat = true;

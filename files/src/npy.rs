@@ -1,7 +1,7 @@
 //! npy: a magic word, a header that is a Python dict, the numbers.
 //! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
-use crate::element::{Element, Layout, MAX_AXES, count};
+use crate::element::{self, Element, Layout, MAX_AXES, count};
 use crate::scan::{Quoted, Scanner};
 use crate::source::{Budget, Source};
 use crate::{Result, tensor};
@@ -133,6 +133,6 @@ pub(crate) fn write(tensor: &Tensor) -> Vec<u8> {
         }
     }
     bytes.extend(header.bytes());
-    bytes.extend(tensor.data.iter().flat_map(|number| number.to_le_bytes()));
+    element::write(&tensor.data, &mut bytes);
     bytes
 }

@@ -1,7 +1,7 @@
 //! safetensors: the length of a JSON header, the header, the numbers.
 //! Source: <https://huggingface.co/docs/safetensors/index#format>
 
-use crate::element::{Element, Layout, count};
+use crate::element::{self, Element, Layout, count};
 use crate::json::quote;
 use crate::scan::{Quoted, Scanner};
 use crate::source::{Budget, Source};
@@ -163,6 +163,8 @@ pub(crate) fn write(tensors: &[Named]) -> Vec<u8> {
     }
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.bytes());
-    bytes.extend(tensors.iter().flat_map(|(_, tensor)| &tensor.data).flat_map(|number| number.to_le_bytes()));
+    for (_, tensor) in tensors {
+        element::write(&tensor.data, &mut bytes);
+    }
     bytes
 }

@@ -74,8 +74,11 @@ impl<'a> Scanner<'a> {
     pub fn word(&mut self) -> &'a str {
         self.peek();
         let rest = &self.text[self.at..];
-        let is_end = |c: char| c.is_ascii_whitespace() || "[](){},:;\"'".contains(c);
-        let word = &rest[..rest.find(is_end).unwrap_or(rest.len())];
+        let is_end = |byte: &u8| {
+            matches!(byte, b'[' | b']' | b'(' | b')' | b'{' | b'}' | b',' | b':' | b';' | b'"' | b'\'')
+                || byte.is_ascii_whitespace()
+        };
+        let word = &rest[..rest.bytes().position(|byte| is_end(&byte)).unwrap_or(rest.len())];
         self.at += word.len();
         word
     }
