@@ -1,12 +1,13 @@
 //! JSON: a nested array, or an object of arrays or of `{"shape": ..., "data": ...}` by name.
 //! Source: RFC 8259; NaN and Infinity also as Python's `json` and as this package write them
 
+use attnscope::Tensor;
+
 use crate::element::count;
 use crate::nested::{Between, Numbers, read as numbers};
 use crate::scan::{Scanner, number};
 use crate::source::{Budget, Source};
 use crate::{BARE_NAME, Named, Result, tensor};
-use attnscope::Tensor;
 
 const MAX_DEPTH: usize = 64;
 

@@ -20,10 +20,9 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use attnscope::{AttnError, Tensor};
 use serde::{Deserialize, Serialize};
 
-use attnscope::AttnError;
-use attnscope::Tensor;
 use scan::Quoted;
 use source::{Budget, Source};
 
@@ -120,7 +119,7 @@ impl Format {
 
     /// The format that bytes look like, by what they start with. A zip archive may yet be PyTorch's.
     fn of(bytes: &[u8]) -> Self {
-        if bytes.starts_with(b"PK") {
+        if zip::is_archive(bytes) {
             return Self::Npz;
         }
         if bytes.starts_with(npy::MAGIC) {
@@ -181,7 +180,7 @@ fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Na
     let tensors = match format {
         Format::Safetensors => safetensors::read(source, &mut budget)?,
         Format::Npy => alone(npy::read(source, &mut budget)?),
-        Format::Torch if !bytes.starts_with(b"PK") => torch::read_legacy(source, &mut budget)?,
+        Format::Torch if !zip::is_archive(bytes) => torch::read_legacy(source, &mut budget)?,
         Format::Npz | Format::Torch => {
             let zip = zip::Zip::open(source, &mut budget)?;
             if format == Format::Torch || torch::pickle_name(&zip).is_some() {

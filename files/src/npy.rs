@@ -1,11 +1,12 @@
 //! npy: a magic word, a header that is a Python dict, the numbers.
 //! Source: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
+use attnscope::Tensor;
+
 use crate::element::{self, Element, Layout, MAX_AXES, count};
 use crate::scan::{Quoted, Scanner};
 use crate::source::{Budget, Source};
 use crate::{Result, tensor};
-use attnscope::Tensor;
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 

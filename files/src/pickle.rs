@@ -1,6 +1,6 @@
 //! The part of Python's pickle that saved tensors are made of. It builds containers and descriptions of tensors and can run
 //! nothing: any other class or function is refused by its name.
-//! Source: <https://docs.python.org/3/library/pickletools.html>, protocols 2 to 4
+//! Source: <https://docs.python.org/3/library/pickletools.html>, protocols 2 to 5
 
 use std::fmt::Display;
 
@@ -109,7 +109,7 @@ impl<'a> Machine<'a> {
             0x80 => {
                 let version = self.whole(1)?;
                 if !(2..=5).contains(&version) {
-                    return Err(self.bad(&format_args!("protocol {version}"), &"protocol 2 to 4"));
+                    return Err(self.bad(&format_args!("protocol {version}"), &"protocol 2 to 5"));
                 }
                 return Ok(None);
             }

@@ -1,13 +1,15 @@
 //! safetensors: the length of a JSON header, the header, the numbers.
 //! Source: <https://huggingface.co/docs/safetensors/index#format>
 
+use std::fmt::Display;
+
+use attnscope::Tensor;
+
 use crate::element::{self, Element, Layout, count};
 use crate::json::quote;
 use crate::scan::{Quoted, Scanner};
 use crate::source::{Budget, Source};
 use crate::{Named, Result, tensor};
-use attnscope::Tensor;
-use std::fmt::Display;
 
 const LENGTH_BYTES: usize = 8;
 

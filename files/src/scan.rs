@@ -1,8 +1,9 @@
 //! A cursor over text that knows where it stands.
 
+use std::fmt::{Display, Formatter};
+
 use crate::source::Source;
 use crate::{Fault, Format, Place, Result};
-use std::fmt::{Display, Formatter};
 
 /// Text being read: a file of it, or the header of a binary file.
 pub(crate) struct Scanner<'a> {
@@ -40,6 +41,7 @@ impl<'a> Scanner<'a> {
 
     /// Refuses what stands here.
     pub fn unexpected(&mut self, expected: &dyn Display) -> Fault {
+        self.peek();
         let at = self.at;
         let word = self.word();
         match self.text[at..].chars().next() {

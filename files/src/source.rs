@@ -1,8 +1,10 @@
 //! Bytes with their place in a file, and how much may be made of them.
 
-use crate::{Fault, Format, Place, Result};
-use attnscope::AttnError;
 use std::fmt::Display;
+
+use attnscope::AttnError;
+
+use crate::{Fault, Format, Place, Result};
 
 /// A file's bytes, or those of a member of it, knowing where they lie so that an error can say.
 #[derive(Clone, Copy)]

@@ -1,12 +1,13 @@
 //! CSV and TSV: rows of numbers, with or without a header row and a column of labels, which are left out. Source: RFC 4180
 
-use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use std::fmt::Display;
+
+use attnscope::Tensor;
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 
 use crate::scan::{Quoted, expected_number, number};
 use crate::source::{Budget, Source};
 use crate::{Format, Place, Result, tensor};
-use attnscope::Tensor;
 
 pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     let text = source.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(source.bytes);

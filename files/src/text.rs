@@ -1,11 +1,12 @@
 //! What NumPy and PyTorch print: `tensor([[...]], device='cuda:0')`, `array([...])`, brackets alone, and rows of numbers as
 //! `numpy.savetxt` writes them.
 
+use attnscope::Tensor;
+
 use crate::nested::{Between, Numbers, read as numbers};
 use crate::scan::{Quoted, Scanner, expected_number, number};
 use crate::source::{Budget, Source};
 use crate::{Result, tensor};
-use attnscope::Tensor;
 
 /// What PyTorch prints in front of a parameter.
 const PARAMETER: &str = "Parameter containing:";

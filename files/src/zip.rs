@@ -18,6 +18,11 @@ const LARGEST_RATIO: u64 = 1032;
 pub(crate) const LONGEST_NAME: usize = 65_000;
 pub(crate) const MOST_MEMBERS: usize = 65_000;
 
+/// Whether bytes start as an archive does, be it empty.
+pub(crate) fn is_archive(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
+}
+
 pub(crate) struct Zip<'a> {
     source: Source<'a>,
     pub members: Vec<Member<'a>>,

@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use attnscope_files::{Format, read_tensors, write_tensors};
 use attnscope::{AttnError, Tensor};
+use attnscope_files::{Format, read_tensors, write_tensors};
 
 /// What a reader is allowed; small, so that a size that is believed before it is checked stands out.
 const MAX_BYTES: usize = 16 << 20;
@@ -66,5 +66,6 @@ fn same(ours: &[(String, Tensor)], theirs: &[(String, Tensor)]) -> bool {
         a.shape == b.shape
             && a.data.iter().zip(&b.data).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
     };
-    ours.len() == theirs.len() && ours.iter().zip(theirs).all(|((name, a), (other, b))| name == other && same_cells(a, b))
+    ours.len() == theirs.len()
+        && ours.iter().zip(theirs).all(|((name, a), (other, b))| name == other && same_cells(a, b))
 }
