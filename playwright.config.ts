@@ -1,8 +1,7 @@
 import { defineConfig } from "@playwright/test";
 import { CHROMIUM_ARGS, chromium } from "./scripts/chromium.mjs";
+import { HARNESS, PAGE } from "./tests/browser/ports.ts";
 
-const PAGE = "http://localhost:5320";
-const HARNESS = "http://localhost:5321";
 const executablePath = chromium();
 
 export default defineConfig({
@@ -18,7 +17,10 @@ export default defineConfig({
     launchOptions: { args: CHROMIUM_ARGS, ...(executablePath && { executablePath }) },
   },
   webServer: [
-    { command: "npx --no-install vite preview www --port 5320 --strictPort", url: PAGE },
-    { command: "npx --no-install vite tests/browser/harness --port 5321 --strictPort", url: HARNESS },
+    { command: `npx --no-install vite preview www --port ${new URL(PAGE).port} --strictPort`, url: PAGE },
+    {
+      command: `npx --no-install vite tests/browser/harness --port ${new URL(HARNESS).port} --strictPort`,
+      url: HARNESS,
+    },
   ],
 });

@@ -1,9 +1,9 @@
+import { Analysis } from "./analysis.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import {
   type FileFormat,
   type MaskSize,
   type ScaledDotProductOptions as RustScaledDotProductOptions,
-  type TransformerOptions as RustTransformerOptions,
   VERSION,
 } from "./generated.ts";
 import { Generator } from "./generator.ts";
@@ -11,6 +11,8 @@ import type { PassReply } from "./host.ts";
 import { Link } from "./link.ts";
 import { type Mask, optionalRule, ruleOf } from "./mask.ts";
 import {
+  Decoder,
+  DecoderBlock,
   MultiHeadAttention,
   type MultiHeadAttentionOptions,
   Transformer,
@@ -54,8 +56,12 @@ export interface EngineInfo {
 
 /** Options of {@link Engine.scaledDotProductAttention}. */
 export interface ScaledDotProductOptions extends Partial<RustScaledDotProductOptions> {
-  /** Which key a query may attend to; default all. */
+  /** Which key a query may attend to; default all. With a past, or with kvLengths, rules see the queries behind it. */
   mask?: Mask | null;
+  /** `[..., n_past, d_k]`: keys of earlier positions, put in front. */
+  pastKey?: TensorLike | null;
+  /** `[..., n_past, d_v]`: their values. */
+  pastValue?: TensorLike | null;
 }
 
 /** What attention gives. */
@@ -66,6 +72,10 @@ export interface AttentionResult {
   readonly weights: Tensor | null;
   /** Every stage with `trace: true`, else null */
   readonly trace: Trace | null;
+  /** `[..., n_past + n_k, d_k]`: the keys with the past in front, where one was given */
+  readonly presentKey?: Tensor;
+  /** `[..., n_past + n_k, d_v]`: the values with the past in front */
+  readonly presentValue?: Tensor;
 }
 
 /** A mask at a size. */
@@ -104,7 +114,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   }
   const module = await load(wasm);
   const transport = worker ? await Remote.start(module, maxBytes) : new Local(maxBytes);
-  return new Engine(new Link(transport));
+  return new Engine(new Link(transport, maxBytes));
 }
 
 /** Attention and the modules built on it. Everything that computes returns a Promise; making a module does not. */
@@ -114,6 +124,8 @@ export class Engine {
   readonly info: EngineInfo;
   /** The parts of attention by themselves. */
   readonly ops: Ops;
+  /** What researchers ask of attention weights. */
+  readonly analysis: Analysis;
 
   /** @internal */
   constructor(link: Link) {
@@ -121,6 +133,7 @@ export class Engine {
     const kernel = glue().kernelName() as EngineInfo["kernel"];
     this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null };
     this.ops = new Ops(link);
+    this.analysis = new Analysis(link);
   }
 
   /**
@@ -135,52 +148,93 @@ export class Engine {
     v: TensorLike,
     options: ScaledDotProductOptions = {},
   ): Promise<AttentionResult> {
-    const { mask, ...rest } = given(options);
-    const inputs = { query: toTensor(q, "q"), key: toTensor(k, "k"), value: toTensor(v, "v") };
+    const { mask, pastKey, pastValue, ...rest } = given(options);
+    if ((pastKey == null) !== (pastValue == null)) {
+      const missing = pastKey == null ? "pastKey" : "pastValue";
+      throw invalidOption(missing, null, "a past of both, or of neither");
+    }
+    const inputs = {
+      query: toTensor(q, "q"),
+      key: toTensor(k, "k"),
+      value: toTensor(v, "v"),
+      pastKey: pastKey == null ? null : toTensor(pastKey, "pastKey"),
+      pastValue: pastValue == null ? null : toTensor(pastValue, "pastValue"),
+    };
     const trace = this.#link.newId();
     const reply = await this.#link.call<PassReply>({
       op: "scaledDotProductAttention",
       inputs,
-      mask: optionalRule(mask),
+      mask: optionalRule(mask, "mask"),
       options: rest,
       trace,
     });
-    return { output: reply.output, weights: reply.weights[0] ?? null, trace: this.#link.trace(reply, trace) };
+    const present = reply.present && { presentKey: reply.present[0], presentValue: reply.present[1] };
+    return {
+      output: reply.output,
+      weights: reply.weights[0] ?? null,
+      trace: this.#link.trace(reply, trace),
+      ...present,
+    };
   }
 
   /**
    * Multi-head attention. Its weights are drawn as `torch.manual_seed(seed)` and four `nn.Linear` draw them.
    *
-   * @throws AttnError `not_divisible`, `invalid_option`
+   * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
    */
   multiHeadAttention(options: MultiHeadAttentionOptions): MultiHeadAttention {
     const settings = Weighted.settings(options);
-    throwTyped(() => glue().RawAttention.check(settings));
+    throwTyped(() => glue().RawAttention.check(settings, this.#link.maxBytes));
     return new MultiHeadAttention(this.#link, options);
   }
 
   /**
-   * A transformer block: attention, residual, LayerNorm, feed-forward.
+   * A transformer block: attention, residual, norm, feed-forward.
    *
-   * @throws AttnError `not_divisible`, `invalid_option`
+   * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
    */
   transformerBlock(options: Omit<TransformerOptions, "nLayers">): TransformerBlock {
-    const settings = Weighted.settings(options);
-    if ("nLayers" in settings) throw invalidOption("nLayers", settings.nLayers, "engine.transformer for a stack");
-    throwTyped(() => glue().RawTransformer.check(settings));
+    this.#checkBlocks(options, false, false);
     return new TransformerBlock(this.#link, options);
   }
 
   /**
    * A stack of transformer blocks.
    *
-   * @throws AttnError `not_divisible`, `invalid_option`
+   * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
    */
   transformer(options: TransformerOptions & { nLayers: number }): Transformer {
-    const settings = Weighted.settings(options) as unknown as RustTransformerOptions;
-    if (settings.nLayers == null) throw invalidOption("nLayers", settings.nLayers, "the number of blocks");
-    throwTyped(() => glue().RawTransformer.check(settings));
+    this.#checkBlocks(options, true, false);
     return new Transformer(this.#link, options);
+  }
+
+  /**
+   * A decoder's block: attention to itself, then to a memory, then feed-forward.
+   *
+   * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
+   */
+  decoderBlock(options: Omit<TransformerOptions, "nLayers">): DecoderBlock {
+    this.#checkBlocks(options, false, true);
+    return new DecoderBlock(this.#link, options);
+  }
+
+  /**
+   * A stack of a decoder's blocks.
+   *
+   * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
+   */
+  decoder(options: TransformerOptions & { nLayers: number }): Decoder {
+    this.#checkBlocks(options, true, true);
+    return new Decoder(this.#link, options);
+  }
+
+  #checkBlocks(options: TransformerOptions, isStack: boolean, isDecoder: boolean): void {
+    const settings = Weighted.settings(options);
+    if (isStack && settings.nLayers == null) throw invalidOption("nLayers", settings.nLayers, "the number of blocks");
+    if (!isStack && "nLayers" in settings) {
+      throw invalidOption("nLayers", settings.nLayers, "none for a block; a stack has nLayers");
+    }
+    throwTyped(() => glue().RawTransformer.check(settings, isDecoder, this.#link.maxBytes));
   }
 
   /** PyTorch's CPU generator after `torch.manual_seed(seed)`, bit for bit. */

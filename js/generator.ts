@@ -1,7 +1,8 @@
 import { invalidOption } from "./errors.ts";
 import type { Draw } from "./host.ts";
 import type { Link } from "./link.ts";
-import type { Tensor } from "./tensor.ts";
+import { given } from "./options.ts";
+import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 
 /**
  * PyTorch's CPU generator: the same seed and the same calls in the same order give the same numbers as a notebook on x86-64,
@@ -52,10 +53,22 @@ export class Generator {
     return { data: await this.#draw<Float32Array>("xavierUniform", [...shape]), shape: [...shape] };
   }
 
-  /** `torch.nn.Embedding(n, d).weight` */
-  async embedding(n: number, d: number): Promise<Tensor> {
-    const data = await this.#draw<Float32Array>("embedding", [length("n", n), length("d", d)]);
+  /** `torch.nn.Embedding(n, d, padding_idx=paddingIdx).weight`: the padding's row is zeros */
+  async embedding(n: number, d: number, options: { paddingIdx?: number } = {}): Promise<Tensor> {
+    const { paddingIdx } = given(options, ["paddingIdx"]);
+    if (paddingIdx !== undefined && !(Number.isInteger(paddingIdx) && paddingIdx >= 0 && paddingIdx < n)) {
+      throw invalidOption("paddingIdx", paddingIdx, `a whole number from 0 to ${n - 1}`);
+    }
+    const data = await this.#draw<Float32Array>("embedding", [length("n", n), length("d", d), paddingIdx]);
     return { data, shape: [n, d] };
+  }
+
+  /** `torch.nn.functional.dropout(x, p)` in training, as of PyTorch 2.7: numbers dropped with probability p, the others / (1 - p) */
+  async dropout(x: TensorLike, p = 0.5): Promise<Tensor> {
+    if (!(typeof p === "number" && p >= 0 && p <= 1)) throw invalidOption("p", p, "a probability from 0 to 1");
+    const tensor = toTensor(x, "x");
+    const data = await this.#link.call<Float32Array>({ op: "dropout", id: this.#id, x: tensor, p });
+    return { data, shape: tensor.shape };
   }
 
   /** `torch.nn.Linear(inFeatures, outFeatures)`: weight `[out, in]`, bias `[out]` */
@@ -86,7 +99,7 @@ export class Generator {
     return { data: await this.#draw<Float32Array>(kind, [product(shape), ...rest]), shape: [...shape] };
   }
 
-  #draw<T>(kind: Draw, sizes: number[]): Promise<T> {
+  #draw<T>(kind: Draw, sizes: (number | undefined)[]): Promise<T> {
     return this.#link.call<T>({ op: "draw", id: this.#id, kind, sizes });
   }
 }

@@ -9,22 +9,35 @@ type Options = Readonly<Record<string, unknown>>;
 
 export type Request =
   | { op: "generator"; id: Id; seed: bigint }
-  | { op: "attention" | "transformer"; id: Id; options: Options; generator: Id }
+  | { op: ModuleKind; id: Id; options: Options; generator: Id }
   | { op: "stateDict"; id: Id }
-  | { op: "loadStateDict"; id: Id; entries: [string, Tensor][] }
-  | { op: "forward"; id: Id; inputs: Options; mask: MaskRule | null; options: Options; trace: Id }
+  | { op: "loadStateDict"; id: Id; entries: [string, Tensor][]; layer: number | undefined }
+  | { op: "forward"; id: Id; inputs: Options; mask: MaskRule | null; options: Options; generator: Id | null; trace: Id }
   | { op: "scaledDotProductAttention"; inputs: Options; mask: MaskRule | null; options: Options; trace: Id }
   | { op: "remask"; id: Id; mask: MaskRule | null; options: Options; trace: Id }
   | { op: "explain"; id: Id; stage: Stage; layer: number; index: number[] }
-  | { op: "draw"; id: Id; kind: Draw; sizes: number[] }
+  | { op: "draw"; id: Id; kind: Draw; sizes: (number | undefined)[] }
+  | { op: "dropout"; id: Id; x: Tensor; p: number }
   | { op: "materialize"; mask: MaskRule; size: MaskSize }
   | { op: "readTensors"; bytes: Uint8Array; format: FileFormat | undefined }
   | { op: "writeTensors"; entries: [string, Tensor][]; format: FileFormat }
   | { op: "linear"; x: Tensor; weight: Tensor; bias: Tensor | null }
   | { op: "softmax" | "logSoftmax"; x: Tensor; axis: number }
   | { op: "layerNorm"; x: Tensor; weight: Tensor | null; bias: Tensor | null; eps: number; axis: number }
+  | { op: "rmsNorm"; x: Tensor; weight: Tensor | null; eps: number; axis: number }
+  | { op: "rotary"; x: Tensor; cos: Tensor; sin: Tensor; interleaved: boolean }
+  | { op: "sinusoidal"; n: number; dModel: number }
   | { op: "activation"; x: Tensor; name: Activation }
+  | { op: "entropy" | "effectiveKeys"; weights: Tensor }
+  | { op: "meanDistance"; weights: Tensor; offset: number }
+  | { op: "labelHeads"; weights: Tensor; tokens: Int32Array | null; mask: MaskRule | null; offset: number }
+  | { op: "rollout"; weights: Tensor[]; residual: boolean }
+  | { op: "maskEffect" | "moved"; before: Tensor; after: Tensor }
+  | { op: "ablate"; id: Id; inputs: Options; mask: MaskRule | null; options: Options }
   | { op: "free"; id: Id };
+
+/** The modules with weights. */
+export type ModuleKind = "attention" | "encoder" | "decoder";
 
 export type Draw = "rand" | "randn" | "normal" | "xavierUniform" | "embedding" | "linear" | "randint" | "randperm";
 
@@ -33,6 +46,10 @@ export interface PassReply {
   output: Tensor;
   /** One entry a layer. */
   weights: (Tensor | null)[];
+  /** A decoder's second attention's, one entry a layer. */
+  crossWeights: (Tensor | null)[];
+  /** Keys and values with the past in front, where one was given. */
+  present: [Tensor, Tensor] | null;
   /** Every stage where they were kept, else null; then the engine keeps nothing either. */
   stages: { name: Stage; layer: number; tensor: Tensor }[] | null;
 }
@@ -75,11 +92,16 @@ export class Host {
         this.#objects.set(request.id, new glue.RawGenerator(BigInt.asIntN(64, request.seed)));
         return;
       case "attention":
-      case "transformer": {
-        const Module = request.op === "attention" ? glue.RawAttention : glue.RawTransformer;
+      case "encoder":
+      case "decoder": {
+        const { op, options } = request;
         const generator = this.#get(request.generator, glue.RawGenerator);
         try {
-          this.#objects.set(request.id, Module.draw(request.options, generator));
+          const module =
+            op === "attention"
+              ? glue.RawAttention.draw(options, generator, this.#maxBytes)
+              : glue.RawTransformer.draw(options, op === "decoder", generator, this.#maxBytes);
+          this.#objects.set(request.id, module);
         } catch (reason) {
           this.#failures.set(request.id, reason);
           throw reason;
@@ -89,10 +111,15 @@ export class Host {
       case "stateDict":
         return this.#module(request.id, glue).stateDict();
       case "loadStateDict":
-        return this.#module(request.id, glue).loadStateDict(request.entries);
+        return this.#module(request.id, glue).loadStateDict(request.entries, request.layer);
       case "forward": {
         const { inputs, mask, options } = request;
-        const trace = this.#module(request.id, glue).forward(inputs, mask, options, this.#maxBytes);
+        const module = this.#module(request.id, glue);
+        const generator = request.generator === null ? null : this.#get(request.generator, glue.RawGenerator);
+        const trace =
+          generator && module instanceof glue.RawTransformer
+            ? module.train(inputs, mask, options, generator, this.#maxBytes)
+            : module.forward(inputs, mask, options, this.#maxBytes);
         return this.#reply(trace, request.trace);
       }
       case "scaledDotProductAttention": {
@@ -108,23 +135,51 @@ export class Host {
         return this.#get(request.id, glue.RawTrace).explain(stage, layer, Uint32Array.from(index)) as Explanation;
       }
       case "draw":
-        return draw(this.#get(request.id, glue.RawGenerator), request.kind, request.sizes);
+        return draw(this.#get(request.id, glue.RawGenerator), request.kind, request.sizes, this.#maxBytes);
+      case "dropout":
+        return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
       case "materialize":
-        return glue.materialize(request.mask, request.size);
+        return glue.materialize(request.mask, request.size, this.#maxBytes);
       case "readTensors":
         return glue.readTensors(request.bytes, request.format, this.#maxBytes);
       case "writeTensors":
         return glue.writeTensors(request.entries, request.format);
       case "linear":
-        return glue.linear(request.x, request.weight, request.bias);
+        return glue.linear(request.x, request.weight, request.bias, this.#maxBytes);
       case "softmax":
         return glue.softmax(request.x, request.axis);
       case "logSoftmax":
         return glue.logSoftmax(request.x, request.axis);
       case "layerNorm":
         return glue.layerNorm(request.x, request.weight, request.bias, request.eps, request.axis);
+      case "rmsNorm":
+        return glue.rmsNorm(request.x, request.weight, request.eps, request.axis);
+      case "rotary":
+        return glue.rotary(request.x, request.cos, request.sin, request.interleaved);
+      case "sinusoidal":
+        return glue.sinusoidal(request.n, request.dModel, this.#maxBytes);
       case "activation":
         return glue.activation(request.x, request.name);
+      case "entropy":
+        return glue.entropy(request.weights);
+      case "effectiveKeys":
+        return glue.effectiveKeys(request.weights);
+      case "meanDistance":
+        return glue.meanDistance(request.weights, request.offset);
+      case "labelHeads": {
+        const { weights, tokens, mask, offset } = request;
+        return glue.labelHeads(weights, tokens ?? undefined, mask, offset, this.#maxBytes);
+      }
+      case "rollout":
+        return glue.rollout(request.weights, request.residual);
+      case "maskEffect":
+        return glue.maskEffect(request.before, request.after);
+      case "moved":
+        return glue.moved(request.before, request.after);
+      case "ablate": {
+        const { inputs, mask, options } = request;
+        return this.#get(request.id, glue.RawAttention).ablate(inputs, mask, options, this.#maxBytes);
+      }
       case "free":
         this.#objects.get(request.id)?.free();
         this.#objects.delete(request.id);
@@ -135,8 +190,15 @@ export class Host {
 
   #reply(trace: Glue["RawTrace"]["prototype"], id: Id): PassReply {
     const stages = trace.stages() as NonNullable<PassReply["stages"]>;
-    const weights = Array.from({ length: trace.nLayers() }, (_, layer) => trace.weights(layer) as Tensor | null);
-    const reply = { output: trace.output() as Tensor, weights, stages: stages.length > 0 ? stages : null };
+    const ofLayers = (weights: (layer: number) => Tensor | null) =>
+      Array.from({ length: trace.nLayers() }, (_, layer) => weights(layer));
+    const reply: PassReply = {
+      output: trace.output() as Tensor,
+      weights: ofLayers((layer) => trace.weights(layer) as Tensor | null),
+      crossWeights: ofLayers((layer) => trace.crossWeights(layer) as Tensor | null),
+      present: trace.present() as [Tensor, Tensor] | null,
+      stages: stages.length > 0 ? stages : null,
+    };
     if (reply.stages) this.#objects.set(id, trace);
     else trace.free();
     return reply;
@@ -151,28 +213,33 @@ export class Host {
   #get<T extends Raw>(id: Id, kind: { prototype: T }): T {
     const object = this.#objects.get(id);
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
-    throw new AttnError("disposed", "the object was disposed");
+    throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
 }
 
-function draw(generator: Glue["RawGenerator"]["prototype"], kind: Draw, sizes: number[]): unknown {
+function draw(
+  generator: Glue["RawGenerator"]["prototype"],
+  kind: Draw,
+  sizes: (number | undefined)[],
+  maxBytes: number,
+): unknown {
   const [a = 0, b = 0, c = 0] = sizes;
   switch (kind) {
     case "rand":
-      return generator.rand(a);
+      return generator.rand(a, maxBytes);
     case "randn":
-      return generator.randn(a);
+      return generator.randn(a, maxBytes);
     case "normal":
-      return generator.normal(a, b, c);
+      return generator.normal(a, b, c, maxBytes);
     case "xavierUniform":
-      return generator.xavierUniform(a, b);
+      return generator.xavierUniform(a, b, maxBytes);
     case "embedding":
-      return generator.embedding(a, b);
+      return generator.embedding(a, b, sizes[2], maxBytes);
     case "linear":
-      return generator.linear(a, b);
+      return generator.linear(a, b, maxBytes);
     case "randint":
-      return generator.randint(a, b, c);
+      return generator.randint(a, b, c, maxBytes);
     case "randperm":
-      return generator.randperm(a);
+      return generator.randperm(a, maxBytes);
   }
 }

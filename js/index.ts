@@ -1,4 +1,5 @@
 // What `import ... from "attnscope"` gives.
+export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
 export {
   type AttentionResult,
   createEngine,
@@ -11,13 +12,22 @@ export {
 export { AttnError, type ErrorDetails } from "./errors.ts";
 export type {
   Activation,
+  CellChange,
   EmptyRow,
   ErrorCode,
   Explanation,
   FileFormat,
+  HeadLabel,
+  HeadPattern,
+  Init,
   MaskAxes,
+  MaskEffect,
   MaskSize,
+  Moved,
+  NormKind,
   Operation,
+  PatternScores,
+  Positions,
   RemaskOptions,
   Stage,
   Term,
@@ -27,8 +37,14 @@ export type { Generator } from "./generator.ts";
 export { Mask, type MaskMatrix, mask } from "./mask.ts";
 export type {
   AttentionForwardOptions,
+  Decoder,
+  DecoderBlock,
+  DecoderBlockResult,
+  DecoderForwardOptions,
+  DecoderResult,
   ForwardOptions,
   ForwardResult,
+  LoadOptions,
   MultiHeadAttention,
   MultiHeadAttentionOptions,
   StackResult,

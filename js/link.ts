@@ -12,8 +12,12 @@ export class Link {
   #lastId = 0;
   #closed = false;
 
-  constructor(transport: Transport) {
+  /** A call that would need more is refused. */
+  readonly maxBytes: number;
+
+  constructor(transport: Transport, maxBytes: number) {
     this.#transport = transport;
+    this.maxBytes = maxBytes;
     this.#collected = new FinalizationRegistry((id) => this.free(id));
   }
 
@@ -54,7 +58,7 @@ export class Link {
       explain: (stage, layer, index) => this.call({ op: "explain", id, stage, layer, index }),
       remask: async (mask, options) => {
         const trace = this.newId();
-        const request = { id, mask: optionalRule(mask), options: given(options), trace };
+        const request = { id, mask: optionalRule(mask, "mask"), options: given(options), trace };
         const again = await this.call<PassReply>({ op: "remask", ...request });
         return {
           output: again.output,

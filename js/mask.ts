@@ -64,8 +64,8 @@ export function ruleOf(value: unknown, argument: string): MaskRule {
   throw invalidOption(argument, value, "a Mask, such as mask.causal() or mask.fromKeep(matrix)");
 }
 
-export function optionalRule(value: unknown): MaskRule | null {
-  return value === null || value === undefined ? null : ruleOf(value, "mask");
+export function optionalRule(value: unknown, argument: string): MaskRule | null {
+  return value === null || value === undefined ? null : ruleOf(value, argument);
 }
 
 /** Every kind of mask. */
@@ -115,16 +115,37 @@ export const mask = {
   /** A matrix added to the scores; -Infinity hides. */
   additive: (matrix: TensorLike, options?: { axes?: MaskAxes }) => {
     const { data, shape } = toTensor(matrix, "matrix");
-    const bytes = new DataView(new ArrayBuffer(4 * data.length));
-    data.forEach((number, i) => {
-      bytes.setFloat32(4 * i, number, true);
-    });
-    return new Mask({ rule: "additive", shape: [...shape], data: new Uint8Array(bytes.buffer), axes: axesOf(options) });
+    return new Mask({ rule: "additive", shape: [...shape], data: floatBytes(data), axes: axesOf(options) });
+  },
+
+  /**
+   * A learned number for each head and distance added to the scores, from a table `[buckets, heads]`: near distances have a
+   * bucket each, far ones share by their logarithm (T5, Raffel et al. 2020).
+   */
+  relative: (table: TensorLike, options: { bidirectional?: boolean; maxDistance?: number } = {}) => {
+    const { bidirectional = true, maxDistance = 128 } = given(options, ["bidirectional", "maxDistance"]);
+    if (typeof bidirectional !== "boolean") throw invalidOption("bidirectional", bidirectional, "true or false");
+    const { data, shape } = toTensor(table, "table");
+    const [buckets, heads] = shape;
+    if (buckets === undefined || heads === undefined || shape.length !== 2) {
+      throw invalidOption("table", `shape [${shape}]`, "a matrix [buckets, heads]");
+    }
+    const rule = { buckets, heads, bidirectional, maxDistance: size("maxDistance", maxDistance, 1) };
+    return new Mask({ rule: "relative", table: floatBytes(data), ...rule });
   },
 
   /** -slope |i - j| added to the scores, a slope for each head (Press et al. 2022). */
   alibi: (nHeads: number) => new Mask({ rule: "alibi", heads: size("nHeads", nHeads, 1) }),
 };
+
+/** Float32 numbers as little-endian bytes. */
+function floatBytes(data: Float32Array): Uint8Array {
+  const bytes = new DataView(new ArrayBuffer(4 * data.length));
+  data.forEach((number, i) => {
+    bytes.setFloat32(4 * i, number, true);
+  });
+  return new Uint8Array(bytes.buffer);
+}
 
 function cells(matrix: MaskMatrix, options?: { axes?: MaskAxes }) {
   const { data, shape } = toTensor(matrix as TensorLike, "matrix", ["number", "boolean"]);

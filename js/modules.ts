@@ -1,11 +1,12 @@
 import { AttnError, invalidOption } from "./errors.ts";
 import type {
+  Mask as MaskRule,
   ForwardOptions as RustForwardOptions,
   MultiHeadAttentionOptions as RustMultiHeadAttentionOptions,
   TransformerOptions as RustTransformerOptions,
 } from "./generated.ts";
 import { Generator } from "./generator.ts";
-import type { PassReply } from "./host.ts";
+import type { ModuleKind, PassReply } from "./host.ts";
 import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
@@ -28,17 +29,29 @@ type Sizes<T extends { dModel: number; nHeads: number }> = Pick<T, "dModel" | "n
 /** Options of `engine.multiHeadAttention`. */
 export type MultiHeadAttentionOptions = Sizes<RustMultiHeadAttentionOptions> & Drawn;
 
-/** Options of `engine.transformerBlock` and `engine.transformer`. */
+/** Options of `engine.transformer` and `engine.decoder`; without `nLayers`, of a block. */
 export type TransformerOptions = Sizes<RustTransformerOptions> & Drawn;
 
-/** Options of a pass through a block or stack. */
-export interface ForwardOptions extends Partial<RustForwardOptions> {
+/** What every pass may say. */
+interface PassOptions extends Partial<RustForwardOptions> {
   /** Which key a query may attend to; default all. */
   mask?: Mask | null;
 }
 
+/** Options of a pass through a block or stack. */
+export interface ForwardOptions extends PassOptions {
+  /** Where dropout draws from, with `training: true`. */
+  generator?: Generator;
+}
+
+/** Options of a pass through a decoder. */
+export interface DecoderForwardOptions extends ForwardOptions {
+  /** Which row of the memory a query may attend to; default all. */
+  memoryMask?: Mask | null;
+}
+
 /** Options of a pass through multi-head attention. */
-export interface AttentionForwardOptions extends ForwardOptions {
+export interface AttentionForwardOptions extends Omit<PassOptions, "training"> {
   /** `[n_k, kDim]`: what the keys are made from; default x. */
   key?: TensorLike | null;
   /** `[n_k, vDim]`: what the values are made from; default the key's. */
@@ -63,13 +76,46 @@ export interface StackResult {
   readonly trace: Trace | null;
 }
 
+/** What a pass through a decoder's block gives. */
+export interface DecoderBlockResult {
+  readonly output: Tensor;
+  /** `[nHeads, n, n]`: its attention to itself; null with `needWeights: false` */
+  readonly selfWeights: Tensor | null;
+  /** `[nHeads, n, n_memory]`: its attention to the memory */
+  readonly crossWeights: Tensor | null;
+  readonly trace: Trace | null;
+}
+
+/** What a pass through a decoder gives: one tensor a layer. */
+export interface DecoderResult {
+  readonly output: Tensor;
+  readonly selfWeights: Tensor[] | null;
+  readonly crossWeights: Tensor[] | null;
+  readonly trace: Trace | null;
+}
+
+/** Which entries are loaded. */
+export interface LoadOptions {
+  /** Of a dict with several layers, the one that a module of one layer takes. */
+  layer?: number;
+}
+
+/** What a module is given, as the engine names it. */
+interface Inputs {
+  x: Tensor;
+  key?: Tensor | null;
+  value?: Tensor | null;
+  memory?: Tensor;
+  memoryMask?: MaskRule | null;
+}
+
 /** A module of the engine that has weights. */
 export class Weighted {
   readonly #link: Link;
   readonly #id: number;
 
   /** @internal */
-  protected constructor(link: Link, kind: "attention" | "transformer", options: Drawn) {
+  protected constructor(link: Link, kind: ModuleKind, options: Drawn) {
     this.#link = link;
     this.#id = link.newId();
     const settings = Weighted.settings(options);
@@ -90,37 +136,52 @@ export class Weighted {
     return settings;
   }
 
+  /** The name of a module where it lives; `invalid_option` for one of another engine. @internal */
+  static idIn(link: Link, module: Weighted): number {
+    if (module.#link === link) return module.#id;
+    throw invalidOption("module", "a module of another engine", "one of this engine");
+  }
+
   /** The parameters by name, copied; weights are `[out_features, in_features]`. */
   async stateDict(): Promise<StateDict> {
     return Object.fromEntries(await this.#link.call<[string, Tensor][]>({ op: "stateDict", id: this.#id }));
   }
 
   /**
-   * Takes the parameters from a state dict, its own or one with the names of the posts or of PyTorch.
+   * Takes the parameters from a state dict: its own, or one with the names of the posts, of PyTorch's modules, or of BERT,
+   * DistilBERT, GPT-2, GPT-NeoX, LLaMA, Mistral, Qwen, Phi-3, T5, ViT, BART, CLIP or llama.cpp. Wrappers in front (`module.`,
+   * `_orig_mod.`, `model.`) are dropped, fused projections split, transposed ones turned; embeddings and heads are passed over.
    *
    * @throws AttnError `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded
    */
-  async loadStateDict(dict: Readonly<Record<string, TensorLike>>): Promise<void> {
+  async loadStateDict(dict: Readonly<Record<string, TensorLike>>, options: LoadOptions = {}): Promise<void> {
+    const { layer } = given(options, ["layer"]);
+    if (layer !== undefined && !(Number.isInteger(layer) && layer >= 0)) {
+      throw invalidOption("layer", layer, "a whole number of at least 0");
+    }
     if (typeof dict !== "object" || dict === null) {
       throw new AttnError("bad_state_dict", `found ${dict}, expected an object of tensors by name`, { found: dict });
     }
     const entries = Object.entries(dict).map(([name, tensor]): [string, Tensor] => [name, toTensor(tensor, name)]);
-    await this.#link.call({ op: "loadStateDict", id: this.#id, entries });
+    await this.#link.call({ op: "loadStateDict", id: this.#id, entries, layer });
   }
 
   /** @internal */
   protected async pass(
-    inputs: { x: Tensor; key?: Tensor | null; value?: Tensor | null },
-    mask: Mask | null | undefined,
-    options: object,
-  ): Promise<PassReply & { trace: Trace | null }> {
+    inputs: Inputs,
+    { mask, generator, ...options }: ForwardOptions,
+  ): Promise<Omit<PassReply, "stages"> & { trace: Trace | null }> {
+    if (generator !== undefined && !(generator instanceof Generator)) {
+      throw invalidOption("generator", generator, "what engine.torchGenerator gives");
+    }
     const trace = this.#link.newId();
     const reply = await this.#link.call<PassReply>({
       op: "forward",
       id: this.#id,
-      inputs,
-      mask: optionalRule(mask),
-      options: options as Readonly<Record<string, unknown>>,
+      inputs: { ...inputs },
+      mask: optionalRule(mask, "mask"),
+      options,
+      generator: options.training && generator ? Generator.idIn(this.#link, generator) : null,
       trace,
     });
     return { ...reply, trace: this.#link.trace(reply, trace) };
@@ -140,13 +201,13 @@ export class MultiHeadAttention extends Weighted {
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
    */
   async forward(x: TensorLike, options: AttentionForwardOptions = {}): Promise<ForwardResult> {
-    const { mask, key, value, ...rest } = given(options);
+    const { key, value, ...rest } = given(options);
     const inputs = {
       x: toTensor(x, "x"),
       key: key == null ? null : toTensor(key, "key"),
       value: value == null ? null : toTensor(value, "value"),
     };
-    const { output, weights, trace } = await this.pass(inputs, mask, rest);
+    const { output, weights, trace } = await this.pass(inputs, rest);
     return { output, weights: weights[0] ?? null, trace };
   }
 }
@@ -155,13 +216,12 @@ export class MultiHeadAttention extends Weighted {
 export class TransformerBlock extends Weighted {
   /** @internal */
   constructor(link: Link, options: Omit<TransformerOptions, "nLayers">) {
-    super(link, "transformer", options);
+    super(link, "encoder", options);
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
   async forward(x: TensorLike, options: ForwardOptions = {}): Promise<ForwardResult> {
-    const { mask, ...rest } = given(options);
-    const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, mask, rest);
+    const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
     return { output, weights: weights[0] ?? null, trace };
   }
 }
@@ -170,14 +230,56 @@ export class TransformerBlock extends Weighted {
 export class Transformer extends Weighted {
   /** @internal */
   constructor(link: Link, options: TransformerOptions) {
-    super(link, "transformer", options);
+    super(link, "encoder", options);
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
   async forward(x: TensorLike, options: ForwardOptions = {}): Promise<StackResult> {
-    const { mask, ...rest } = given(options);
-    const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, mask, rest);
-    const kept = weights.filter((layer) => layer !== null);
-    return { output, weights: kept.length === weights.length ? kept : null, trace };
+    const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
+    return { output, weights: everyLayers(weights), trace };
   }
+}
+
+/** A decoder's block, after `torch.nn.TransformerDecoderLayer`: attention to itself, then to a memory. */
+export class DecoderBlock extends Weighted {
+  /** @internal */
+  constructor(link: Link, options: Omit<TransformerOptions, "nLayers">) {
+    super(link, "decoder", options);
+  }
+
+  /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
+  async forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions = {}): Promise<DecoderBlockResult> {
+    const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
+    return { output, selfWeights: weights[0] ?? null, crossWeights: crossWeights[0] ?? null, trace };
+  }
+}
+
+/** A stack of a decoder's blocks; the masks hold in each. */
+export class Decoder extends Weighted {
+  /** @internal */
+  constructor(link: Link, options: TransformerOptions) {
+    super(link, "decoder", options);
+  }
+
+  /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
+  async forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions = {}): Promise<DecoderResult> {
+    const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
+    return { output, selfWeights: everyLayers(weights), crossWeights: everyLayers(crossWeights), trace };
+  }
+}
+
+function decoderInputs(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions): [Inputs, ForwardOptions] {
+  const { memoryMask, ...rest } = given(options);
+  const inputs = {
+    x: toTensor(x, "x"),
+    memory: toTensor(memory, "memory"),
+    memoryMask: optionalRule(memoryMask, "memoryMask"),
+  };
+  return [inputs, rest];
+}
+
+/** Every layer's weights, or null where they were not asked for. */
+function everyLayers(weights: (Tensor | null)[]): Tensor[] | null {
+  const kept = weights.filter((layer) => layer !== null);
+  return kept.length === weights.length ? kept : null;
 }

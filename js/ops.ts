@@ -19,6 +19,24 @@ export interface LayerNormOptions extends AxisOption {
   eps?: number;
 }
 
+/** Options of {@link Ops.rmsNorm}. */
+export interface RmsNormOptions extends AxisOption {
+  /** of the shape normalised over; default ones */
+  weight?: TensorLike;
+  /** added to the mean square; default 1e-5 */
+  eps?: number;
+}
+
+/** Options of {@link Ops.rotary}. */
+export interface RotaryOptions {
+  /** `[n or more, pairs]`, a row for each position, or `[batch, n, pairs]` */
+  cos: TensorLike;
+  /** as `cos` */
+  sin: TensorLike;
+  /** Turn neighbours (0, 1), (2, 3), ... together instead of the two halves; default false */
+  interleaved?: boolean;
+}
+
 /** The parts of attention by themselves. */
 export class Ops {
   readonly #link: Link;
@@ -51,15 +69,54 @@ export class Ops {
   /** LayerNorm from an axis to the end, as `torch.nn.functional.layer_norm`. @throws AttnError `shape_mismatch` */
   async layerNorm(x: TensorLike, options: LayerNormOptions = {}): Promise<Tensor> {
     const { weight, bias, eps = LAYER_NORM_EPS, ...rest } = given(options, ["axis", "weight", "bias", "eps"]);
-    if (!(typeof eps === "number" && eps >= 0)) throw invalidOption("eps", eps, "a number of at least 0");
     return this.#link.call({
       op: "layerNorm",
       x: toTensor(x, "x"),
       weight: weight == null ? null : toTensor(weight, "weight"),
       bias: bias == null ? null : toTensor(bias, "bias"),
-      eps,
+      eps: epsOf(eps),
       axis: axisOf(rest),
     });
+  }
+
+  /** RMSNorm from an axis to the end, as `torch.nn.functional.rms_norm`. @throws AttnError `shape_mismatch` */
+  async rmsNorm(x: TensorLike, options: RmsNormOptions = {}): Promise<Tensor> {
+    const { weight, eps = LAYER_NORM_EPS, ...rest } = given(options, ["axis", "weight", "eps"]);
+    return this.#link.call({
+      op: "rmsNorm",
+      x: toTensor(x, "x"),
+      weight: weight == null ? null : toTensor(weight, "weight"),
+      eps: epsOf(eps),
+      axis: axisOf(rest),
+    });
+  }
+
+  /**
+   * Rotary positions: pairs of each row's first numbers turned by angles with these cosines and sines. `x` is `[n, d]`,
+   * `[heads, n, d]` or `[batch, heads, n, d]`. Source: Su et al. 2021; ONNX's RotaryEmbedding.
+   *
+   * @throws AttnError `shape_mismatch`
+   */
+  async rotary(x: TensorLike, options: RotaryOptions): Promise<Tensor> {
+    const { cos, sin, interleaved = false } = given(options, ["cos", "sin", "interleaved"]);
+    if (typeof interleaved !== "boolean") throw invalidOption("interleaved", interleaved, "true or false");
+    return this.#link.call({
+      op: "rotary",
+      x: toTensor(x, "x"),
+      cos: toTensor(cos, "cos"),
+      sin: toTensor(sin, "sin"),
+      interleaved,
+    });
+  }
+
+  /** `[n, dModel]`: sines and cosines to be added to an input (Vaswani et al. 2017, section 3.5). */
+  async sinusoidal(n: number, dModel: number): Promise<Tensor> {
+    for (const [name, size] of Object.entries({ n, dModel })) {
+      if (!(Number.isInteger(size) && size >= 1 && size < 2 ** 31)) {
+        throw invalidOption(name, size, "a whole number of at least 1");
+      }
+    }
+    return this.#link.call({ op: "sinusoidal", n, dModel });
   }
 
   /** x Φ(x), exact or by its tanh approximation, as `torch.nn.functional.gelu`. */
@@ -84,6 +141,11 @@ export class Ops {
   #activation(x: TensorLike, name: Activation): Promise<Tensor> {
     return this.#link.call({ op: "activation", x: toTensor(x, "x"), name });
   }
+}
+
+function epsOf(eps: number): number {
+  if (typeof eps === "number" && eps >= 0) return eps;
+  throw invalidOption("eps", eps, "a number of at least 0");
 }
 
 function axisOf({ axis = -1 }: AxisOption): number {

@@ -37,6 +37,46 @@ pub enum Activation {
     Silu,
 }
 
+/// The normalisation of a block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum NormKind {
+    /// LayerNorm (Ba et al. 2016): mean 0, variance 1, then weight and bias.
+    #[default]
+    Layer,
+    /// RMSNorm (Zhang & Sennrich 2019): root mean square 1, then the weight; no mean, no bias.
+    Rms,
+}
+
+/// How a module knows where a token stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Positions {
+    /// Not at all.
+    #[default]
+    None,
+    /// Queries and keys are turned by an angle for each position (Su et al. 2021, RoPE).
+    Rope,
+    /// Sines and cosines are added to the input (Vaswani et al. 2017, section 3.5).
+    Sinusoidal,
+    /// A row for each position, `positions.weight` `[maxLength, d_model]`, is added to the input.
+    Learned,
+}
+
+/// How weights are drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Init {
+    /// Each projection an `nn.Linear`, in the order query, key, value, out.
+    #[default]
+    Linear,
+    /// As `torch.nn.MultiheadAttention` draws: the output projection, then Xavier-uniform query, key and value; biases of zero.
+    Torch,
+}
+
 /// The sizes of multi-head attention, after `torch.nn.MultiheadAttention` with free head sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
@@ -70,6 +110,33 @@ pub struct MultiHeadAttentionOptions {
     /// Whether the result is LayerNorm(output + x); default false.
     #[serde(default)]
     pub residual_norm: bool,
+    /// Add a learned key and value, `bias_k` and `bias_v`, behind the others; never hidden; default false.
+    #[serde(default)]
+    pub bias_kv: bool,
+    /// Add a key and a value of zeros behind the others; never hidden; default false.
+    #[serde(default)]
+    pub add_zero_attn: bool,
+    /// The factor of the scores; default 1 / sqrt(dK).
+    #[serde(default)]
+    pub scale: Option<f32>,
+    /// RMSNorm of each head's query and key, `query_norm.weight` and `key_norm.weight`, as in Qwen3; default false.
+    #[serde(default)]
+    pub qk_norm: bool,
+    /// "rope" turns queries and keys by their position; default "none".
+    #[serde(default)]
+    pub positions: Positions,
+    /// The base of the angles; default 10000.
+    #[serde(default = "rope_base")]
+    pub rope_base: f64,
+    /// How many of a head's numbers are turned, the first ones; even, default dK.
+    #[serde(default)]
+    pub rotary_dim: Option<usize>,
+    /// Turn neighbours (0, 1), (2, 3), ... together instead of the two halves; default false.
+    #[serde(default)]
+    pub rope_interleaved: bool,
+    /// How the weights are drawn; default "linear".
+    #[serde(default)]
+    pub init: Init,
     /// The seed of PyTorch's generator that the weights are drawn from.
     #[serde(default)]
     #[cfg_attr(feature = "typescript", ts(type = "number | null"))]
@@ -79,6 +146,13 @@ pub struct MultiHeadAttentionOptions {
 fn yes() -> bool {
     true
 }
+
+fn rope_base() -> f64 {
+    10_000.0
+}
+
+/// The epsilon of the norm of queries and keys.
+pub(crate) const QK_NORM_EPS: f32 = 1e-6;
 
 impl MultiHeadAttentionOptions {
     /// Self-attention with biases and dModel / nHeads numbers a head.
@@ -94,16 +168,25 @@ impl MultiHeadAttentionOptions {
             bias: true,
             out_bias: None,
             residual_norm: false,
+            bias_kv: false,
+            add_zero_attn: false,
+            scale: None,
+            qk_norm: false,
+            positions: Positions::None,
+            rope_base: rope_base(),
+            rotary_dim: None,
+            rope_interleaved: false,
+            init: Init::Linear,
             seed: None,
         }
     }
 
-    /// Whether a module can be made of these sizes.
+    /// Whether a module can be made of these sizes, its weights within `max_bytes`.
     ///
     /// # Errors
-    /// `not_divisible` where dModel / nHeads is needed and not whole, `invalid_option` for a size that is none.
-    pub fn check(&self) -> Result<()> {
-        self.sizes().map(drop)
+    /// `not_divisible` where dModel / nHeads is needed and not whole, `invalid_option` for a size that is none, `too_large`.
+    pub fn check(&self, max_bytes: usize) -> Result<()> {
+        fits(self.sizes()?.weights(), max_bytes)
     }
 
     pub(crate) fn sizes(&self) -> Result<HeadSizes> {
@@ -129,7 +212,26 @@ impl MultiHeadAttentionOptions {
             let expected = format!("a divisor of nHeads {}", self.n_heads);
             return Err(AttnError::option("nKvHeads", sizes.n_kv_heads, &expected));
         }
+        finite("scale", self.scale.unwrap_or(0.0))?;
+        if !matches!(self.positions, Positions::None | Positions::Rope) {
+            return Err(AttnError::option("positions", "positions added to the input", "\"none\" or \"rope\""));
+        }
+        if self.positions == Positions::Rope {
+            self.rotary_dim(sizes.d_k)?;
+        }
         Ok(sizes)
+    }
+
+    /// How many of a head's numbers are turned.
+    pub(crate) fn rotary_dim(&self, d_k: usize) -> Result<usize> {
+        if !(self.rope_base > 0.0 && self.rope_base.is_finite()) {
+            return Err(AttnError::option("ropeBase", self.rope_base, "a finite number above 0"));
+        }
+        let dim = self.rotary_dim.unwrap_or(d_k);
+        if dim == 0 || dim > d_k || !dim.is_multiple_of(2) {
+            return Err(AttnError::option("rotaryDim", dim, &format!("an even number from 2 to dK {d_k}")));
+        }
+        Ok(dim)
     }
 }
 
@@ -145,11 +247,30 @@ pub(crate) struct HeadSizes {
     pub v_dim: usize,
 }
 
-/// What the weights of a module may take: 1 GiB. More is refused before it is asked for.
-pub(crate) const MAX_WEIGHT_BYTES: u64 = 1 << 30;
+impl HeadSizes {
+    /// How many numbers the projections hold.
+    fn weights(&self) -> u64 {
+        let [d_model, n_heads, n_kv_heads, d_k, d_v, k_dim, v_dim] =
+            [self.d_model, self.n_heads, self.n_kv_heads, self.d_k, self.d_v, self.k_dim, self.v_dim]
+                .map(|size| size as u64);
+        let query_and_out = n_heads.saturating_mul(d_k + d_v).saturating_mul(d_model);
+        let key = n_kv_heads.saturating_mul(d_k).saturating_mul(k_dim);
+        let value = n_kv_heads.saturating_mul(d_v).saturating_mul(v_dim);
+        query_and_out.saturating_add(key).saturating_add(value)
+    }
+}
+
+fn fits(numbers: u64, max_bytes: usize) -> Result<()> {
+    let needed = numbers.saturating_mul(4);
+    if needed > max_bytes as u64 { Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 }) } else { Ok(()) }
+}
 
 /// Far above what fits in memory, far below what overflows when multiplied into a shape.
 const LARGEST_SIZE: usize = 1 << 24;
+
+fn finite(option: &str, value: f32) -> Result<()> {
+    if value.is_finite() { Ok(()) } else { Err(AttnError::option(option, value, "a finite number")) }
+}
 
 fn positive(option: &str, value: usize) -> Result<usize> {
     if (1..=LARGEST_SIZE).contains(&value) {
@@ -180,9 +301,63 @@ pub struct TransformerOptions {
     /// Normalise before attention and feed-forward instead of after; default false.
     #[serde(default)]
     pub norm_first: bool,
-    /// LayerNorm's epsilon; default 1e-5.
+    /// The norms' epsilon; default 1e-5.
     #[serde(default = "layer_norm_eps")]
     pub eps: f32,
+    /// The norms' kind; default "layer".
+    #[serde(default)]
+    pub norm: NormKind,
+    /// One more norm, `norm`, behind the last block of a stack; default false.
+    #[serde(default)]
+    pub final_norm: bool,
+    /// Multiply the hidden layer by the activation of a second one, `gate`; default false (Shazeer 2020).
+    #[serde(default)]
+    pub gated: bool,
+    /// Feed the feed-forward network from the block's input, beside attention instead of behind it, as in GPT-NeoX; default false.
+    #[serde(default)]
+    pub parallel: bool,
+    /// Whether projections, feed-forward and LayerNorm have biases; default true.
+    #[serde(default = "yes")]
+    pub bias: bool,
+    /// Whether the projections of query, key and value have a bias; default as `bias`.
+    #[serde(default)]
+    pub qkv_bias: Option<bool>,
+    /// Width of a head's query, key and value; default dModel / nHeads.
+    #[serde(default)]
+    pub d_k: Option<usize>,
+    /// Heads of key and value, which groups of query heads share; must divide nHeads, default nHeads.
+    #[serde(default)]
+    pub n_kv_heads: Option<usize>,
+    /// The factor of the scores; default 1 / sqrt(dK).
+    #[serde(default)]
+    pub scale: Option<f32>,
+    /// RMSNorm of each head's query and key, as in Qwen3; default false.
+    #[serde(default)]
+    pub qk_norm: bool,
+    /// How tokens know where they stand; default "none".
+    #[serde(default)]
+    pub positions: Positions,
+    /// The base of RoPE's angles; default 10000.
+    #[serde(default = "rope_base")]
+    pub rope_base: f64,
+    /// How many of a head's numbers RoPE turns; even, default dK.
+    #[serde(default)]
+    pub rotary_dim: Option<usize>,
+    /// RoPE turns neighbours together instead of the two halves; default false.
+    #[serde(default)]
+    pub rope_interleaved: bool,
+    /// The rows of learned positions; default 512.
+    #[serde(default = "max_length")]
+    pub max_length: usize,
+    /// In training, the probability that a number behind attention, in the feed-forward network and behind it is dropped; default 0.
+    #[serde(default)]
+    pub dropout: f64,
+    /// In training, the probability that an attention weight is dropped; default 0.
+    #[serde(default)]
+    pub attention_dropout: f64,
+    /// How the weights are drawn; default "linear".
+    #[serde(default)]
+    pub init: Init,
     /// The seed of PyTorch's generator that the weights are drawn from.
     #[serde(default)]
     #[cfg_attr(feature = "typescript", ts(type = "number | null"))]
@@ -191,6 +366,10 @@ pub struct TransformerOptions {
 
 fn layer_norm_eps() -> f32 {
     LAYER_NORM_EPS
+}
+
+fn max_length() -> usize {
+    512
 }
 
 impl TransformerOptions {
@@ -204,17 +383,40 @@ impl TransformerOptions {
             activation: Activation::Relu,
             norm_first: false,
             eps: LAYER_NORM_EPS,
+            norm: NormKind::Layer,
+            final_norm: false,
+            gated: false,
+            parallel: false,
+            bias: true,
+            qkv_bias: None,
+            d_k: None,
+            n_kv_heads: None,
+            scale: None,
+            qk_norm: false,
+            positions: Positions::None,
+            rope_base: rope_base(),
+            rotary_dim: None,
+            rope_interleaved: false,
+            max_length: max_length(),
+            dropout: 0.0,
+            attention_dropout: 0.0,
+            init: Init::Linear,
             seed: None,
         }
     }
 
-    /// Whether a module can be made of these sizes.
+    /// Whether a module can be made of these sizes, its weights within `max_bytes`; with `cross` each block attends twice.
     ///
     /// # Errors
-    /// `not_divisible` where the heads do not divide dModel, `invalid_option` for a size that is none.
-    pub fn check(&self) -> Result<()> {
-        MultiHeadAttentionOptions::new(self.d_model, self.n_heads).check()?;
-        self.sizes().map(drop)
+    /// `not_divisible` where the heads do not divide dModel, `invalid_option` for a size that is none, `too_large`.
+    pub fn check(&self, cross: bool, max_bytes: usize) -> Result<()> {
+        let (n_layers, d_ff) = self.sizes()?;
+        let attention = self.attention().sizes()?.weights();
+        let feed_forward = (self.d_model as u64).saturating_mul(if self.gated { 3 } else { 2 } * d_ff as u64);
+        let block = attention.saturating_mul(if cross { 2 } else { 1 }).saturating_add(feed_forward);
+        let learned =
+            if self.positions == Positions::Learned { self.max_length as u64 * self.d_model as u64 } else { 0 };
+        fits(block.saturating_mul(n_layers as u64).saturating_add(learned), max_bytes)
     }
 
     /// (n_layers, d_ff)
@@ -222,16 +424,39 @@ impl TransformerOptions {
         if !(self.eps >= 0.0 && self.eps.is_finite()) {
             return Err(AttnError::option("eps", self.eps, "a finite number of at least 0"));
         }
-        positive("dModel", self.d_model)?;
-        let n_layers = positive("nLayers", self.n_layers.unwrap_or(1))?;
-        let d_ff = positive("dFf", self.d_ff.unwrap_or(4 * self.d_model))?;
-        let (wide, layers) = (self.d_model as u64, n_layers as u64);
-        let weights = wide.saturating_mul(4 * wide + 2 * d_ff as u64);
-        let needed = weights.saturating_mul(4).saturating_mul(layers);
-        if needed > MAX_WEIGHT_BYTES {
-            return Err(AttnError::TooLarge { needed, max_bytes: MAX_WEIGHT_BYTES });
+        for (name, p) in [("dropout", self.dropout), ("attentionDropout", self.attention_dropout)] {
+            if !(0.0..=1.0).contains(&p) {
+                return Err(AttnError::option(name, p, "a probability from 0 to 1"));
+            }
         }
-        Ok((n_layers, d_ff))
+        if self.parallel && !self.norm_first {
+            return Err(AttnError::option("parallel", true, "normFirst beside it"));
+        }
+        if self.final_norm && self.n_layers.is_none() {
+            return Err(AttnError::option("finalNorm", true, "a stack, which has nLayers"));
+        }
+        self.attention().sizes()?;
+        positive("maxLength", self.max_length)?;
+        Ok((positive("nLayers", self.n_layers.unwrap_or(1))?, positive("dFf", self.d_ff.unwrap_or(4 * self.d_model))?))
+    }
+
+    /// The attention of each block.
+    pub(crate) fn attention(&self) -> MultiHeadAttentionOptions {
+        MultiHeadAttentionOptions {
+            d_k: self.d_k,
+            d_v: self.d_k,
+            n_kv_heads: self.n_kv_heads,
+            bias: self.qkv_bias.unwrap_or(self.bias),
+            out_bias: Some(self.bias),
+            scale: self.scale,
+            qk_norm: self.qk_norm,
+            positions: if self.positions == Positions::Rope { Positions::Rope } else { Positions::None },
+            rope_base: self.rope_base,
+            rotary_dim: self.rotary_dim,
+            rope_interleaved: self.rope_interleaved,
+            init: self.init,
+            ..MultiHeadAttentionOptions::new(self.d_model, self.n_heads)
+        }
     }
 }
 
@@ -254,6 +479,8 @@ pub struct ForwardOptions {
     pub trace: bool,
     /// A factor for each head's context; 0 switches a head off.
     pub head_mask: Option<Vec<f32>>,
+    /// Drop numbers with the module's probabilities, drawn from a generator; default false.
+    pub training: bool,
 }
 
 impl Default for ForwardOptions {
@@ -266,6 +493,7 @@ impl Default for ForwardOptions {
             average_weights: false,
             trace: false,
             head_mask: None,
+            training: false,
         }
     }
 }
@@ -289,6 +517,8 @@ pub struct ScaledDotProductOptions {
     pub need_weights: bool,
     /// Whether every stage is kept; default false.
     pub trace: bool,
+    /// How many keys are real, for each batch entry; the rest is padding, hidden. The last query stands at the last real key.
+    pub kv_lengths: Option<Vec<usize>>,
 }
 
 impl Default for ScaledDotProductOptions {
@@ -301,12 +531,14 @@ impl Default for ScaledDotProductOptions {
             empty_row: EmptyRow::Nan,
             need_weights: true,
             trace: false,
+            kv_lengths: None,
         }
     }
 }
 
 impl ScaledDotProductOptions {
     pub(crate) fn check(&self) -> Result<()> {
+        finite("scale", self.scale.unwrap_or(0.0))?;
         if self.softcap >= 0.0 && self.softcap.is_finite() {
             Ok(())
         } else {

@@ -74,7 +74,12 @@ pub enum AttnError {
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
     #[error("the call needs {needed} bytes, more than maxBytes {max_bytes}")]
-    TooLarge { needed: u64, max_bytes: u64 },
+    TooLarge {
+        #[serde(serialize_with = "as_number")]
+        needed: u64,
+        #[serde(serialize_with = "as_number")]
+        max_bytes: u64,
+    },
     #[error("state dict entry {entry}: found {found}, expected {expected}")]
     BadStateDict { entry: String, found: String, expected: String },
     #[error("{format} file{}: found {found}, expected {expected}", place(*offset, *line, *column))]
@@ -96,6 +101,11 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
     let line = line.map(|line| format!(", line {line}"));
     let column = column.map(|column| format!(", column {column}"));
     [offset, line, column].into_iter().flatten().collect()
+}
+
+/// JavaScript's whole numbers end at 2^53; beyond, the nearest one says enough.
+fn as_number<S: serde::Serializer>(number: &u64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*number as f64)
 }
 
 impl AttnError {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::config::Activation;
+use crate::config::{Activation, NormKind};
 use crate::kernels::layer_norm::moments;
+use crate::kernels::rms_norm::mean_square;
+use crate::kernels::rotary::pair_at;
 use crate::recipe::{Made, Recipe, Step, StepId, shared_head};
 use crate::trace::Stage;
 
@@ -30,6 +32,8 @@ pub enum Operation {
     Sum,
     /// (x - mean) / sqrt(variance + eps) · weight + bias
     LayerNorm,
+    /// x / sqrt(mean_square + eps) · weight
+    RmsNorm,
     /// max(0, x)
     Relu,
     /// x Φ(x)
@@ -111,7 +115,8 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
             let terms = (0..query.shape[3])
                 .map(|d| pair(d, number(query, &[batch, head, i, d]), number(key, &[batch, key_head, j, d])))
                 .collect();
-            (Operation::Dot, format!("{to}[i, j] = Σ_d query[i, d] · key[j, d]"), terms, vec![("bias", 0.0)])
+            let formula = format!("{to}[i, j] = Σ_d {}[i, d] · {}[j, d]", query.stage.name(), key.stage.name());
+            (Operation::Dot, formula, terms, vec![("bias", 0.0)])
         }
         Made::Scaled { from, factor } => {
             let mut term = pair(0, number(step_of(*from), index), f64::from(*factor));
@@ -172,8 +177,14 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
                 constants.push(("head_mask", f64::from(factors[head])));
                 times = " · head_mask";
             }
-            (Operation::Dot, format!("{to}[i, c] = Σ_j weights[i, j] · value[j, c]{times}"), terms, constants)
+            (
+                Operation::Dot,
+                format!("{to}[i, c] = Σ_j {}[i, j] · {}[j, c]{times}", weights.stage.name(), value.stage.name()),
+                terms,
+                constants,
+            )
         }
+        Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
         Made::Same { from } => {
             let source = step_of(*from);
             let (at, formula) = match (&source.shape[..], index) {
@@ -189,22 +200,109 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
             let terms = [*left, *right].map(|id| single(name(id), number(step_of(id), index))).to_vec();
             (Operation::Sum, format!("{to}[i, c] = {}[i, c] + {}[i, c]", name(*left), name(*right)), terms, vec![])
         }
-        Made::LayerNorm { from, norm } => {
+        Made::Norm { from, norm } => {
             let source = step_of(*from);
-            let [batch, i, c] = *index else { unreachable!("a norm has three axes") };
-            let width = source.shape[2];
-            let (mean, variance) = moments(&numbers[source.at(&[batch, i, 0])..][..width]);
-            let constants = vec![
+            let c = index[index.len() - 1];
+            let mut start = index.to_vec();
+            start[index.len() - 1] = 0;
+            let row = &numbers[source.at(&start)..][..source.shape[source.shape.len() - 1]];
+            let mut constants = vec![
                 ("x", number(source, index)),
-                ("mean", mean),
-                ("variance", variance),
                 ("eps", f64::from(norm.eps)),
                 ("weight", f64::from(norm.weight.data[c])),
-                ("bias", f64::from(norm.bias.data[c])),
             ];
-            let formula =
-                format!("{to}[i, c] = ({}[i, c] - mean) / sqrt(variance + eps) · weight[c] + bias[c]", name(*from));
-            (Operation::LayerNorm, formula, vec![], constants)
+            let name = name(*from);
+            match norm.kind {
+                NormKind::Layer => {
+                    let (mean, variance) = moments(row);
+                    let bias = norm.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[c]));
+                    constants.extend([("mean", mean), ("variance", variance), ("bias", bias)]);
+                    let plus = if norm.bias.is_some() { " + bias[c]" } else { "" };
+                    let formula =
+                        format!("{to}[i, c] = ({name}[i, c] - mean) / sqrt(variance + eps) · weight[c]{plus}");
+                    (Operation::LayerNorm, formula, vec![], constants)
+                }
+                NormKind::Rms => {
+                    constants.push(("mean_square", mean_square(row)));
+                    let formula = format!("{to}[i, c] = {name}[i, c] / sqrt(mean_square + eps) · weight[c]");
+                    (Operation::RmsNorm, formula, vec![], constants)
+                }
+            }
+        }
+        Made::Product { left, right } => {
+            let term = Term {
+                label: name(*right).into(),
+                ..pair(0, number(step_of(*left), index), number(step_of(*right), index))
+            };
+            (
+                Operation::Scale,
+                format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)),
+                vec![term],
+                vec![],
+            )
+        }
+        Made::Dropped { from, factors } => {
+            let source = step_of(*from);
+            let term = Term {
+                label: "dropout".into(),
+                ..pair(0, number(source, index), f64::from(factors[step.at(index) - step.at(&vec![0; index.len()])]))
+            };
+            (Operation::Scale, format!("{to} = {} · (0 or 1 / (1 - p))", name(*from)), vec![term], vec![])
+        }
+        Made::Joined { before, from, after } => {
+            let [batch, head, row, c] = four(index);
+            let mut start = 0;
+            let mut found = None;
+            for id in before.iter().chain([from]) {
+                let part = step_of(*id);
+                if found.is_none() && row < start + part.shape[2] {
+                    found = Some((name(*id), number(part, &[batch, head, row - start, c]), row - start));
+                }
+                start += part.shape[2];
+            }
+            let (label, value, at) = found.unwrap_or_else(|| {
+                let added = after.as_ref().map_or(0.0, |after| {
+                    let [_, more, width] = after.shape[..] else { unreachable!("added rows are cut into heads") };
+                    f64::from(after.data[(head * more + row - start) * width + c])
+                });
+                ("added", added, row - start)
+            });
+            (Operation::Sum, format!("{to}[{row}, c] = {label}[{at}, c]"), vec![single(label, value)], vec![])
+        }
+        Made::Rotated { from, rotation } => {
+            let source = step_of(*from);
+            let [batch, head, i, c] = four(index);
+            let pairs = rotation.cos.width();
+            let member = (0..pairs).find_map(|pair| {
+                let places = pair_at(pair, pairs, rotation.interleaved);
+                places.iter().position(|&place| place == c).map(|side| (pair, places, side))
+            });
+            match member {
+                None => {
+                    let term = single(name(*from), number(source, index));
+                    (Operation::Sum, format!("{to}[i, c] = {}[i, c]", name(*from)), vec![term], vec![])
+                }
+                Some((at, places, side)) => {
+                    let [cos, sin] =
+                        [&rotation.cos, &rotation.sin].map(|angles| f64::from(angles.data[i * pairs + at]));
+                    let other = places[1 - side];
+                    let sign = if side == 0 { -1.0 } else { 1.0 };
+                    let terms = vec![
+                        Term { label: "cos".into(), ..pair(0, number(source, index), cos) },
+                        Term { label: "sin".into(), ..pair(0, number(source, &[batch, head, i, other]), sign * sin) },
+                    ];
+                    let from = name(*from);
+                    let sign = if side == 0 { "-" } else { "+" };
+                    let formula = format!("{to}[i, {c}] = {from}[i, {c}] · cos {sign} {from}[i, {other}] · sin");
+                    (Operation::Sum, formula, terms, vec![])
+                }
+            }
+        }
+        Made::Positioned { from, table } => {
+            let [_, i, c] = *index else { unreachable!("an input has three axes") };
+            let position = f64::from(table.data[i * table.width() + c]);
+            let terms = vec![single(name(*from), number(step_of(*from), index)), single("position", position)];
+            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + position[i, c]", name(*from)), terms, vec![])
         }
         Made::Activated { from, activation } => {
             let (operation, function) = match activation {

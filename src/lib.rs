@@ -15,19 +15,23 @@
 //!
 //! let mut generator = Generator::new(42);
 //! let x = Tensor::new(generator.randn(6 * 8), vec![6, 8])?;
-//! let mha = MultiHeadAttention::new(MultiHeadAttentionOptions::new(8, 2), &mut generator)?;
+//! let mha = MultiHeadAttention::new(&MultiHeadAttentionOptions::new(8, 2), &mut generator, 1 << 30)?;
 //! let trace = mha.forward(&x, None, None, Some(&Mask::Causal), &ForwardOptions::default(), 1 << 30)?;
 //! assert_eq!(trace.weights(0)?.unwrap().shape, [2, 6, 6]);
 //! # Ok::<(), attnscope::AttnError>(())
 //! ```
 
+pub mod analysis;
 mod attention;
 mod config;
 mod error;
 mod explain;
 pub mod kernels;
 mod mask;
+mod multi_head_attention;
 pub mod ops;
+mod parameters;
+mod positions;
 mod recipe;
 mod state_dict;
 mod tensor;
@@ -35,17 +39,20 @@ pub mod torch;
 mod trace;
 mod transformer;
 
-pub use attention::{MultiHeadAttention, scaled_dot_product_attention};
+pub use attention::{QueryKeyValue, scaled_dot_product_attention};
 pub use config::{
-    Activation, EmptyRow, ForwardOptions, LAYER_NORM_EPS, MultiHeadAttentionOptions, RemaskOptions,
-    ScaledDotProductOptions, TransformerOptions,
+    Activation, EmptyRow, ForwardOptions, Init, LAYER_NORM_EPS, MultiHeadAttentionOptions, NormKind, Positions,
+    RemaskOptions, ScaledDotProductOptions, TransformerOptions,
 };
 pub use error::{AttnError, ErrorCode, Result};
 pub use explain::{Explanation, Operation, Term};
 pub use mask::{Mask, MaskAxes, MaskSize, ResolvedMask, TorchConvention};
+pub use multi_head_attention::MultiHeadAttention;
+pub use positions::sinusoidal;
+pub use state_dict::StateDict;
 pub use tensor::Tensor;
 pub use trace::{Stage, StageInfo, Trace};
-pub use transformer::Transformer;
+pub use transformer::{Memory, Transformer};
 
 /// The kernels this build runs: `"simd128"` or `"scalar"`.
 pub fn kernel_name() -> &'static str {

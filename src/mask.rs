@@ -3,6 +3,8 @@
 //! Inside, a cell is *allowed* (the query may attend to the key) or *hidden*. Whether a matrix's true means the one or the
 //! other is said by the one who makes it: [`Mask::Keep`] or [`Mask::Masked`].
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AttnError, Result};
@@ -94,6 +96,21 @@ pub enum Mask {
         /// The number of heads.
         heads: usize,
     },
+    /// a learned number for each head and bucket of distances added to the scores (Raffel et al. 2020, T5)
+    Relative {
+        /// The number of buckets: of distances before and after the query, or with `bidirectional` false before it only.
+        buckets: usize,
+        /// The number of heads.
+        heads: usize,
+        /// The float32 table `[buckets, heads]`, row-major, as little-endian bytes.
+        #[serde(with = "serde_bytes")]
+        #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
+        table: Vec<u8>,
+        /// Whether keys after the query have buckets of their own.
+        bidirectional: bool,
+        /// The distance from which on all share the last bucket.
+        max_distance: usize,
+    },
     /// allowed by both
     And {
         /// One mask.
@@ -151,6 +168,18 @@ impl MaskSize {
     }
 }
 
+/// The scores with what a mask needs to know beside their size.
+#[derive(Clone, Copy)]
+pub(crate) struct Scores<'a> {
+    pub size: MaskSize,
+    /// Where the first query stands among the keys: one place for all, or one per batch entry.
+    pub first: &'a [i64],
+    /// The keys that a matrix must cover; behind them all is padding.
+    pub real_keys: usize,
+    /// The most bytes that the mask may take.
+    pub max_bytes: usize,
+}
+
 /// A mask that has met its scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedMask {
@@ -167,6 +196,29 @@ impl ResolvedMask {
     pub(crate) fn matrix(&self, batch: usize, head: usize) -> usize {
         let [n_batch, n_heads, n_q, n_k] = self.shape;
         ((batch % n_batch) * n_heads + head % n_heads) * n_q * n_k
+    }
+
+    /// For each row of every matrix, from its first to behind its last allowed key.
+    pub(crate) fn visible(&self) -> Vec<Range<usize>> {
+        let range = |row: &[u8]| {
+            let first = row.iter().position(|&allowed| allowed != 0);
+            let last = row.iter().rposition(|&allowed| allowed != 0);
+            first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+        };
+        self.allowed.chunks_exact(self.shape[3]).map(range).collect()
+    }
+
+    /// The same with so many keys more behind the others, open to all.
+    pub(crate) fn with_open_keys(self, more: usize) -> Self {
+        let [batch, heads, n_q, n_k] = self.shape;
+        fn widened<T: Copy>(cells: &[T], n_k: usize, more: usize, with: T) -> Vec<T> {
+            cells.chunks_exact(n_k).flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(with, more))).collect()
+        }
+        Self {
+            shape: [batch, heads, n_q, n_k + more],
+            allowed: widened(&self.allowed, n_k, more, 1),
+            bias: self.bias.map(|bias| widened(&bias, n_k, more, 0.0)),
+        }
     }
 }
 
@@ -190,6 +242,8 @@ struct Place {
     head: usize,
     query: usize,
     key: usize,
+    /// Where the query stands among the keys; before the first where it is padding.
+    position: i64,
 }
 
 /// What a mask says of one cell.
@@ -203,30 +257,37 @@ impl Mask {
     /// The mask at the size of the scores.
     ///
     /// # Errors
-    /// `mask_shape` where it fits no such scores, `invalid_option` where a rule's own numbers are wrong.
-    pub fn materialize(&self, size: MaskSize) -> Result<ResolvedMask> {
+    /// `mask_shape` where it fits no such scores, `invalid_option` where a rule's own numbers are wrong, `too_large` where it
+    /// takes more than `max_bytes`.
+    pub fn materialize(&self, size: MaskSize, max_bytes: usize) -> Result<ResolvedMask> {
+        self.meet(Scores { size, first: &[0], real_keys: size.n_k, max_bytes })
+    }
+
+    pub(crate) fn meet(&self, scores: Scores) -> Result<ResolvedMask> {
+        let Scores { size, first, .. } = scores;
         for (name, axis) in [("nQ", size.n_q), ("nK", size.n_k), ("nHeads", size.n_heads), ("batch", size.batch)] {
             if axis == 0 {
                 return Err(AttnError::option(name, axis, "a whole number of at least 1"));
             }
         }
         self.check_depth(MAX_DEPTH)?;
-        self.check(size)?;
+        self.check(scores)?;
         let varies = self.varies();
         let shape = [
-            if varies.by_batch { size.batch } else { 1 },
+            if varies.by_batch || first.len() > 1 { size.batch } else { 1 },
             if varies.by_head { size.n_heads } else { 1 },
             size.n_q,
             size.n_k,
         ];
-        let cells = cells_that_fit(&shape)?;
+        let cells = cells_that_fit(&shape, varies.has_bias, scores.max_bytes)?;
         let mut allowed = Vec::with_capacity(cells);
         let mut bias = Vec::with_capacity(if varies.has_bias { cells } else { 0 });
         for batch in 0..shape[0] {
             for head in 0..shape[1] {
                 for query in 0..size.n_q {
+                    let position = first[batch % first.len()] + query as i64;
                     for key in 0..size.n_k {
-                        let verdict = self.verdict(Place { batch, head, query, key });
+                        let verdict = self.verdict(Place { batch, head, query, key, position });
                         allowed.push(u8::from(verdict.allowed));
                         if varies.has_bias {
                             bias.push(verdict.bias);
@@ -239,27 +300,37 @@ impl Mask {
     }
 
     fn verdict(&self, place: Place) -> Verdict {
-        let Place { batch, head, query: i, key: j } = place;
+        let Place { batch, head, key: j, position, .. } = place;
+        let distance = (j as i64).abs_diff(position);
         let allowed = match self {
-            Self::Causal => j <= i,
+            Self::Causal => j as i64 <= position,
             Self::Padding { lengths } => j < lengths[batch % lengths.len()],
-            Self::SlidingWindow { left, right } => i <= j.saturating_add(*left) && j <= i.saturating_add(*right),
-            Self::Prefix { keys } => j <= i || j < *keys,
-            Self::Documents { ids } => ids[i] == ids[j],
-            Self::Global { indices } => indices.contains(&i) || indices.contains(&j),
+            Self::SlidingWindow { left, right } => {
+                distance <= if j as i64 <= position { *left as u64 } else { *right as u64 }
+            }
+            Self::Prefix { keys } => j as i64 <= position || j < *keys,
+            Self::Documents { ids } => usize::try_from(position).is_ok_and(|i| ids[i] == ids[j]),
+            Self::Global { indices } => {
+                indices.contains(&j) || usize::try_from(position).is_ok_and(|i| indices.contains(&i))
+            }
             Self::Dilated { width, stride } => {
-                let distance = i.abs_diff(j);
-                distance.is_multiple_of(*stride) && distance / stride < *width
+                distance.is_multiple_of(*stride as u64) && distance / (*stride as u64) < *width as u64
             }
             Self::PerHead { masks } => return masks[head].verdict(place),
-            Self::Keep { shape, data, axes } => data[cell(shape, *axes, place)] != 0,
-            Self::Masked { shape, data, axes } => data[cell(shape, *axes, place)] == 0,
+            Self::Keep { shape, data, axes } => cell(shape, *axes, place).is_some_and(|at| data[at] != 0),
+            Self::Masked { shape, data, axes } => cell(shape, *axes, place).is_some_and(|at| data[at] == 0),
             Self::Additive { shape, data, axes } => {
-                let bytes = data[4 * cell(shape, *axes, place)..].first_chunk().copied().unwrap_or_default();
-                return Verdict { allowed: true, bias: f32::from_le_bytes(bytes) };
+                return match cell(shape, *axes, place) {
+                    Some(at) => Verdict { allowed: true, bias: float_at(data, at) },
+                    None => Verdict { allowed: false, bias: 0.0 },
+                };
             }
             Self::Alibi { heads } => {
-                return Verdict { allowed: true, bias: -alibi_slope(head, *heads) * i.abs_diff(j) as f32 };
+                return Verdict { allowed: true, bias: -alibi_slope(head, *heads) * distance as f32 };
+            }
+            Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
+                let bucket = bucket(j as i64 - position, *buckets, *bidirectional, *max_distance);
+                return Verdict { allowed: true, bias: float_at(table, bucket * heads + head) };
             }
             Self::And { left, right } | Self::Or { left, right } => {
                 let (left, right) = (left.verdict(place), right.verdict(place));
@@ -274,7 +345,8 @@ impl Mask {
         Verdict { allowed, bias: 0.0 }
     }
 
-    fn check(&self, size: MaskSize) -> Result<()> {
+    fn check(&self, scores: Scores) -> Result<()> {
+        let Scores { size, first, real_keys, .. } = scores;
         let unfit = |shape: Vec<usize>, expected: &str| {
             Err(AttnError::MaskShape { mask: shape, scores: size.shape().to_vec(), expected: expected.into() })
         };
@@ -289,10 +361,16 @@ impl Mask {
                     None => Ok(()),
                 }
             }
-            Self::Documents { ids } if ids.len() != size.n_q || ids.len() != size.n_k => {
-                unfit(vec![ids.len()], "one document id for each position, with n_q = n_k")
+            Self::Documents { ids } => {
+                let last = first.iter().max().unwrap_or(&0) + size.n_q as i64;
+                if ids.len() != size.n_k || last > size.n_k as i64 {
+                    return unfit(
+                        vec![ids.len()],
+                        "one document id for each position, each query at the position of a key",
+                    );
+                }
+                Ok(())
             }
-            Self::Documents { .. } => Ok(()),
             Self::Global { indices } => match indices.iter().find(|&&index| index >= size.n_q.max(size.n_k)) {
                 Some(index) => unfit(vec![*index], "indices of positions that are there"),
                 None => Ok(()),
@@ -310,21 +388,35 @@ impl Mask {
             Self::PerHead { masks } if masks.len() != size.n_heads => {
                 unfit(vec![masks.len()], "one mask for each head")
             }
-            Self::PerHead { masks } => masks.iter().try_for_each(|mask| mask.check(size)),
+            Self::PerHead { masks } => masks.iter().try_for_each(|mask| mask.check(scores)),
             Self::Keep { shape, data, axes } | Self::Masked { shape, data, axes } => {
-                check_matrix(shape, data.len(), *axes, size)
+                check_matrix(shape, data.len(), *axes, size, real_keys)
             }
-            Self::Additive { shape, data, axes } => check_matrix(shape, data.len() / 4, *axes, size),
+            Self::Additive { shape, data, axes } => check_matrix(shape, data.len() / 4, *axes, size, real_keys),
+            Self::Relative { heads, .. } if *heads != size.n_heads => {
+                unfit(vec![*heads], "as many heads as the scores have")
+            }
+            Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
+                let exact = exact_distances(*buckets, *bidirectional);
+                if exact == 0 || *max_distance <= exact || table.len() as u64 != 4 * *buckets as u64 * *heads as u64 {
+                    return Err(AttnError::option(
+                        "relative",
+                        format!("{buckets} buckets, maxDistance {max_distance}, {} numbers", table.len() / 4),
+                        "a table [buckets, heads], at least 2 buckets for each direction, maxDistance above half of those",
+                    ));
+                }
+                Ok(())
+            }
             Self::Alibi { heads } if *heads != size.n_heads => unfit(vec![*heads], "as many heads as the scores have"),
             Self::Alibi { .. } => Ok(()),
             Self::And { left, right } | Self::Or { left, right } => {
-                left.check(size)?;
-                right.check(size)
+                left.check(scores)?;
+                right.check(scores)
             }
             Self::Not { mask } if mask.varies().has_bias => {
                 Err(AttnError::option("not", "a mask that adds to the scores", "a mask that only allows and hides"))
             }
-            Self::Not { mask } => mask.check(size),
+            Self::Not { mask } => mask.check(scores),
         }
     }
 
@@ -353,7 +445,7 @@ impl Mask {
             }
             Self::Keep { shape, axes, .. } | Self::Masked { shape, axes, .. } => of_matrix(shape, *axes, false),
             Self::Additive { shape, axes, .. } => of_matrix(shape, *axes, true),
-            Self::Alibi { .. } => Varies { by_head: true, has_bias: true, ..none },
+            Self::Alibi { .. } | Self::Relative { .. } => Varies { by_head: true, has_bias: true, ..none },
             Self::And { left, right } | Self::Or { left, right } => left.varies().or(right.varies()),
             Self::Not { mask } => mask.varies(),
             _ => none,
@@ -364,13 +456,11 @@ impl Mask {
 /// How deep masks may lie in each other.
 const MAX_DEPTH: usize = 64;
 
-/// The largest mask: 1 Gi cells.
-const MAX_CELLS: u64 = 1 << 30;
-
-fn cells_that_fit(shape: &[usize]) -> Result<usize> {
+fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<usize> {
     let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
-    if cells > MAX_CELLS {
-        return Err(AttnError::TooLarge { needed: cells, max_bytes: MAX_CELLS });
+    let needed = cells.saturating_mul(if has_bias { 5 } else { 1 });
+    if needed > max_bytes as u64 {
+        return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
     }
     Ok(cells as usize)
 }
@@ -397,9 +487,10 @@ fn of_matrix(shape: &[usize], axes: Option<MaskAxes>, has_bias: bool) -> Varies 
     Varies { by_batch: batch > 1, by_head: heads > 1, has_bias }
 }
 
-/// The matrix's shape as `[batch, heads, n_q, n_k]`. Two axes are always queries and keys.
+/// The matrix's shape as `[batch, heads, n_q, n_k]`. Two axes are always queries and keys, one is keys.
 fn four_axes(shape: &[usize], axes: Option<MaskAxes>) -> [usize; 4] {
     match *shape {
+        [keys] => [1, 1, 1, keys],
         [queries, keys] => [1, 1, queries, keys],
         [batch, queries, keys] if axes.is_some() => [batch, 1, queries, keys],
         [heads, queries, keys] => [1, heads, queries, keys],
@@ -408,23 +499,32 @@ fn four_axes(shape: &[usize], axes: Option<MaskAxes>) -> [usize; 4] {
     }
 }
 
-/// Where a matrix holds a cell; an axis of 1 serves every entry.
-fn cell(shape: &[usize], axes: Option<MaskAxes>, place: Place) -> usize {
+/// Where a matrix holds a cell; an axis of 1 serves every entry. None for a key behind those that it covers.
+fn cell(shape: &[usize], axes: Option<MaskAxes>, place: Place) -> Option<usize> {
     let shape = four_axes(shape, axes);
+    if place.key >= shape[3] && shape[3] != 1 {
+        return None;
+    }
     let index = [place.batch, place.head, place.query, place.key];
-    shape.iter().zip(index).fold(0, |at, (&axis, index)| at * axis + if axis == 1 { 0 } else { index })
+    Some(shape.iter().zip(index).fold(0, |at, (&axis, index)| at * axis + if axis == 1 { 0 } else { index }))
 }
 
-fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: MaskSize) -> Result<()> {
+fn float_at(bytes: &[u8], at: usize) -> f32 {
+    f32::from_le_bytes(bytes[4 * at..].first_chunk().copied().unwrap_or_default())
+}
+
+fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: MaskSize, real_keys: usize) -> Result<()> {
     let four = four_axes(shape, axes);
-    let fits = four.iter().zip(size.shape()).all(|(&axis, scores)| axis == scores || axis == 1);
+    let covers = (real_keys..=size.n_k).contains(&four[3]) || four[3] == 1;
+    let fits = covers && four[..3].iter().zip(size.shape()).all(|(&axis, scores)| axis == scores || axis == 1);
     if !fits || four.iter().product::<usize>() != cells {
         return Err(AttnError::MaskShape {
             mask: shape.to_vec(),
             scores: size.shape().to_vec(),
-            expected: "[n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
+            expected:
+                "[n_k], [n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
                        \"batch\""
-                .into(),
+                    .into(),
         });
     }
     Ok(())
@@ -435,6 +535,25 @@ fn alibi_slope(head: usize, heads: usize) -> f32 {
     let slope = |head: usize, heads: usize| (2f64).powf(-8.0 * (head + 1) as f64 / heads as f64) as f32;
     let lower = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
     if head < lower { slope(head, lower) } else { slope(2 * (head - lower), 2 * lower) }
+}
+
+/// How many distances have a bucket of their own.
+fn exact_distances(buckets: usize, bidirectional: bool) -> usize {
+    buckets / if bidirectional { 4 } else { 2 }
+}
+
+/// T5's bucket of a key's distance from its query: near ones one by one, far ones by the logarithm, in float32 as there.
+fn bucket(ahead: i64, buckets: usize, bidirectional: bool, max_distance: usize) -> usize {
+    let (direction, first, distance) = match bidirectional {
+        true => (buckets / 2, if ahead > 0 { buckets / 2 } else { 0 }, ahead.unsigned_abs()),
+        false => (buckets, 0, ahead.min(0).unsigned_abs()),
+    };
+    let exact = exact_distances(buckets, bidirectional);
+    if distance < exact as u64 {
+        return first + distance as usize;
+    }
+    let share = (distance as f32 / exact as f32).ln() / (max_distance as f64 / exact as f64).ln() as f32;
+    first + (exact + (share * (direction - exact) as f32) as usize).min(direction - 1)
 }
 
 // ---------------------------------------------------------------- PyTorch code
@@ -524,6 +643,26 @@ impl Mask {
                 let bias = format!("-torch.tensor({slopes:?})[:, None, None] * (i - j).abs()");
                 Ok(Code { keep: None, bias: Some(bias) })
             }
+            Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
+                let numbers = table.as_chunks().0.iter().map(|&bytes| torch_number(f32::from_le_bytes(bytes)));
+                let table = nested(&[*buckets, *heads], numbers);
+                let exact = exact_distances(*buckets, *bidirectional);
+                let direction = if *bidirectional { buckets / 2 } else { *buckets };
+                let far = format!(
+                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {:?} * {}).long().clamp(max={})",
+                    (*max_distance as f64 / exact as f64).ln(),
+                    direction - exact,
+                    direction - 1,
+                );
+                let (distance, after) = match bidirectional {
+                    true => ("(i - j).abs()", format!(" + (j > i) * {direction}")),
+                    false => ("(i - j).clamp(min=0)", String::new()),
+                };
+                let bias = format!(
+                    "(lambda n: torch.tensor({table})[torch.where(n < {exact}, n, {far}){after}])({distance}).permute(2, 0, 1)"
+                );
+                Ok(Code { keep: None, bias: Some(bias) })
+            }
             Self::And { left, right } | Self::Or { left, right } => {
                 let (left, right) = (left.code()?, right.code()?);
                 let both = matches!(self, Self::And { .. });
@@ -572,7 +711,11 @@ fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> Result<St
 }
 
 fn unsqueeze(shape: &[usize], axes: Option<MaskAxes>) -> &'static str {
-    if axes.is_some() && shape.len() == 3 { "[:, None]" } else { "" }
+    match shape {
+        [_] | [1, _] => ".expand(n_q, n_k)",
+        [_, _, _] if axes.is_some() => "[:, None]",
+        _ => "",
+    }
 }
 
 fn torch_number(number: f32) -> String {
@@ -610,7 +753,7 @@ mod tests {
         // Through a mask that names every head and batch entry, so that all come out at one size.
         let all = Mask::Keep { shape: vec![2, 3, 5, 7], data: vec![1; 210], axes: None };
         let sized = Mask::And { left: Box::new(mask.clone()), right: Box::new(all) };
-        sized.materialize(SIZE).unwrap().allowed
+        sized.materialize(SIZE, 1 << 20).unwrap().allowed
     }
 
     fn any_mask() -> impl Strategy<Value = Mask> {
@@ -660,7 +803,7 @@ mod tests {
     #[test]
     fn causal_is_the_lower_triangle() {
         let size = MaskSize { n_q: 3, n_k: 3, n_heads: 1, batch: 1 };
-        let resolved = Mask::Causal.materialize(size).unwrap();
+        let resolved = Mask::Causal.materialize(size, 1 << 20).unwrap();
         assert_eq!(resolved.allowed, [1, 0, 0, 1, 1, 0, 1, 1, 1]);
         assert_eq!(resolved.shape, [1, 1, 3, 3]);
     }
@@ -669,13 +812,13 @@ mod tests {
     fn two_axes_are_queries_and_keys_even_where_queries_are_as_many_as_heads() {
         let size = MaskSize { n_q: 3, n_k: 3, n_heads: 3, batch: 3 };
         let mask = Mask::Keep { shape: vec![3, 3], data: vec![1, 0, 0, 1, 1, 0, 1, 1, 1], axes: None };
-        assert_eq!(mask.materialize(size).unwrap().shape, [1, 1, 3, 3]);
+        assert_eq!(mask.materialize(size, 1 << 20).unwrap().shape, [1, 1, 3, 3]);
     }
 
     #[test]
     fn a_mask_that_fits_no_scores_names_both_shapes() {
         let mask = Mask::Keep { shape: vec![4, 4], data: vec![1; 16], axes: None };
-        let error = mask.materialize(SIZE).unwrap_err();
+        let error = mask.materialize(SIZE, 1 << 20).unwrap_err();
         assert!(matches!(error, AttnError::MaskShape { ref mask, ref scores, .. }
             if mask == &[4, 4] && scores == &[2, 3, 5, 7]));
         for mask in [
@@ -687,14 +830,14 @@ mod tests {
             Mask::Alibi { heads: 4 },
             Mask::Masked { shape: vec![5, 7], data: vec![1; 3], axes: None },
         ] {
-            assert_eq!(mask.materialize(SIZE).unwrap_err().code().as_str(), "mask_shape");
+            assert_eq!(mask.materialize(SIZE, 1 << 20).unwrap_err().code().as_str(), "mask_shape");
         }
     }
 
     #[test]
     fn a_mask_too_deep_or_too_large_for_its_cells_is_refused() {
         let deep = |depth: usize| (1..depth).fold(Mask::Causal, |mask, _| Mask::Not { mask: Box::new(mask) });
-        assert!(deep(64).materialize(SIZE).is_ok() && deep(64).to_torch(TorchConvention::Sdpa).is_ok());
+        assert!(deep(64).materialize(SIZE, 1 << 20).is_ok() && deep(64).to_torch(TorchConvention::Sdpa).is_ok());
         for mask in [
             deep(65),
             Mask::Keep { shape: vec![1 << 40], data: vec![], axes: None },
@@ -704,7 +847,7 @@ mod tests {
         ] {
             assert_eq!(mask.to_torch(TorchConvention::Sdpa).unwrap_err().code().as_str(), "invalid_option");
         }
-        assert_eq!(deep(65).materialize(SIZE).unwrap_err().code().as_str(), "invalid_option");
+        assert_eq!(deep(65).materialize(SIZE, 1 << 20).unwrap_err().code().as_str(), "invalid_option");
     }
 
     #[test]

@@ -5,6 +5,8 @@ use crate::error::{AttnError, Result};
 use crate::kernels::activation::activate;
 use crate::kernels::layer_norm::layer_norm_row;
 use crate::kernels::matmul::{Matrix, matmul};
+use crate::kernels::rms_norm::rms_norm_row;
+use crate::kernels::rotary::rotate_row;
 use crate::kernels::softmax::softmax_row;
 use crate::tensor::Tensor;
 
@@ -12,8 +14,8 @@ use crate::tensor::Tensor;
 /// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html>).
 ///
 /// # Errors
-/// `shape_mismatch` where the sizes do not meet.
-pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+/// `shape_mismatch` where the sizes do not meet, `too_large` where the result takes more than `max_bytes`.
+pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, max_bytes: usize) -> Result<Tensor> {
     let [d_out, d_in] = weight.shape[..] else {
         return Err(AttnError::shape("weight", &weight.shape, "[out_features, in_features]"));
     };
@@ -26,6 +28,10 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
         return Err(AttnError::shape("bias", &bias.shape, format!("[{d_out}]")));
     }
     let rows = x.data.len() / d_in;
+    let needed = 4 * rows as u64 * d_out as u64;
+    if needed > max_bytes as u64 {
+        return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+    }
     let mut shape = x.shape.clone();
     shape[x.shape.len() - 1] = d_out;
     let mut data = vec![0.0; rows * d_out];
@@ -62,16 +68,78 @@ pub fn log_softmax(x: &Tensor, axis: isize) -> Result<Tensor> {
 /// `invalid_option` for an axis that is not there, `shape_mismatch` where weight or bias have not the shape normalised over.
 pub fn layer_norm(x: &Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f32, axis: isize) -> Result<Tensor> {
     let normalised = &x.shape[find_axis(x, axis)?..];
-    let size: usize = normalised.iter().product();
-    let parameter = |name: &str, given: Option<&Tensor>, default: f32| match given {
-        None => Ok(vec![default; size]),
-        Some(tensor) if tensor.shape == normalised => Ok(tensor.data.clone()),
-        Some(tensor) => Err(AttnError::shape(name, &tensor.shape, format!("{normalised:?}"))),
-    };
-    let (weight, bias) = (parameter("weight", weight, 1.0)?, parameter("bias", bias, 0.0)?);
+    let (weight, bias) = (scale_of(weight, normalised)?, bias.map(|bias| of_shape("bias", bias, normalised)));
+    let bias = bias.transpose()?;
     let mut out = x.clone();
-    for row in out.data.chunks_exact_mut(size) {
-        layer_norm_row(row, &weight, &bias, eps);
+    for row in out.data.chunks_exact_mut(weight.len()) {
+        layer_norm_row(row, &weight, bias, eps);
+    }
+    Ok(out)
+}
+
+/// RMSNorm from `axis` to the end, by default the last
+/// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.rms_norm.html>).
+///
+/// # Errors
+/// `invalid_option` for an axis that is not there, `shape_mismatch` where the weight has not the shape normalised over.
+pub fn rms_norm(x: &Tensor, weight: Option<&Tensor>, eps: f32, axis: isize) -> Result<Tensor> {
+    let weight = scale_of(weight, &x.shape[find_axis(x, axis)?..])?;
+    let mut out = x.clone();
+    for row in out.data.chunks_exact_mut(weight.len()) {
+        rms_norm_row(row, &weight, eps);
+    }
+    Ok(out)
+}
+
+fn of_shape<'a>(name: &str, tensor: &'a Tensor, shape: &[usize]) -> Result<&'a [f32]> {
+    if tensor.shape == shape {
+        Ok(&tensor.data)
+    } else {
+        Err(AttnError::shape(name, &tensor.shape, format!("{shape:?}")))
+    }
+}
+
+/// The weight, by default ones.
+fn scale_of(weight: Option<&Tensor>, shape: &[usize]) -> Result<Vec<f32>> {
+    match weight {
+        Some(weight) => of_shape("weight", weight, shape).map(<[f32]>::to_vec),
+        None => Ok(vec![1.0; shape.iter().product()]),
+    }
+}
+
+/// Rotary positions: turns pairs of each row's first numbers by angles with these cosines and sines
+/// (<https://onnx.ai/onnx/operators/onnx__RotaryEmbedding.html>). `x` is `[n, d]`, `[heads, n, d]` or `[batch, heads, n, d]`;
+/// `cos` and `sin` are `[n or more, pairs]`, a row for each position, or `[batch, n, pairs]`. The pairs are the halves
+/// `(p, p + pairs)`, or neighbours where `interleaved`; what is behind them stays.
+///
+/// # Errors
+/// `shape_mismatch` where the sizes do not meet.
+pub fn rotary(x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Result<Tensor> {
+    if !(2..=4).contains(&x.shape.len()) {
+        return Err(AttnError::shape("x", &x.shape, "[n, d], [heads, n, d] or [batch, heads, n, d]"));
+    }
+    if sin.shape != cos.shape {
+        return Err(AttnError::shape("sin", &sin.shape, format!("the shape of cos {:?}", cos.shape)));
+    }
+    let (n, d) = (x.shape[x.shape.len() - 2], x.width());
+    let (entries, positions) = match cos.shape[..] {
+        [positions, _] => (1, positions),
+        [entries, positions, _] if x.shape.len() == 4 && entries == x.shape[0] && positions == n => {
+            (entries, positions)
+        }
+        _ => (0, 0),
+    };
+    let pairs = cos.width();
+    if positions < n || 2 * pairs > d {
+        let expected = format!("[n, pairs] or [batch, n, pairs] with n = {n} and at most {} pairs", d / 2);
+        return Err(AttnError::shape("cos", &cos.shape, expected));
+    }
+    let mut out = x.clone();
+    let rows = out.data.len() / d;
+    for (row, numbers) in out.data.chunks_exact_mut(d).enumerate() {
+        let position = row / (rows / entries) * positions + row % n;
+        let [cos, sin] = [cos, sin].map(|angles| &angles.data[position * pairs..][..pairs]);
+        rotate_row(numbers, cos, sin, interleaved);
     }
     Ok(out)
 }

@@ -3,33 +3,31 @@
 
 use std::sync::Arc;
 
-use crate::config::Activation;
+use crate::config::{Activation, NormKind};
 use crate::error::{AttnError, Result};
 use crate::kernels::activation::activate;
+use crate::kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
 use crate::kernels::layer_norm::layer_norm_row;
 use crate::kernels::matmul::{Matrix, matmul};
+use crate::kernels::rms_norm::rms_norm_row;
+use crate::kernels::rotary::rotate_row;
 use crate::kernels::softmax::softmax_row;
 use crate::mask::ResolvedMask;
+use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
 use crate::trace::Stage;
 
 /// The place of a step in its recipe.
 pub(crate) type StepId = usize;
 
-/// A weight `[out_features, in_features]` and a bias `[out_features]`, under the name they have in a state dict.
-#[derive(Debug, Clone)]
-pub(crate) struct Linear {
-    pub name: &'static str,
-    pub weight: Arc<Tensor>,
-    pub bias: Option<Arc<Tensor>>,
-}
-
-/// The parameters of a LayerNorm, each `[d_model]`.
-#[derive(Debug, Clone)]
-pub(crate) struct LayerNorm {
-    pub weight: Arc<Tensor>,
-    pub bias: Arc<Tensor>,
-    pub eps: f32,
+/// The angles of rotary positions: a row of cosines and sines for each position.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    /// `[n, pairs]`
+    pub cos: Tensor,
+    /// `[n, pairs]`
+    pub sin: Tensor,
+    pub interleaved: bool,
 }
 
 /// What a step is made from. Shapes: b batch, h heads, i query, j key, c column.
@@ -39,6 +37,12 @@ pub(crate) enum Made {
     Given(Vec<f32>),
     /// `[b, i, :] = from[b, i, :] · weightᵀ + bias`, or the same cut into heads.
     Linear { from: StepId, linear: Linear },
+    /// The rows of one step behind those of another, and behind them rows `[heads, more, width]` that the module adds.
+    Joined { before: Option<StepId>, from: StepId, after: Option<Arc<Tensor>> },
+    /// Each row turned by the angles of its position.
+    Rotated { from: StepId, rotation: Arc<Rotation> },
+    /// from + the table's row of each position, `[n, c]`
+    Positioned { from: StepId, table: Arc<Tensor> },
     /// `[b, h, i, j] = query[b, h, i, :] · key[b, h, j, :]`; groups of query heads share a key head.
     Dot { query: StepId, key: StepId },
     /// from · factor
@@ -51,14 +55,29 @@ pub(crate) enum Made {
     Softmax { from: StepId, zero_empty_rows: bool },
     /// `[b, h, i, c] = Σ_j weights[b, h, i, j] · value[b, h, j, c]`, times the head's factor
     Context { weights: StepId, value: StepId, head_mask: Option<Vec<f32>> },
+    /// From the queries to the context in one sweep, each head's factor included; the weights are left in a place of their
+    /// own where there is one. What a pass that keeps no stages does.
+    Attended { query: StepId, key: StepId, value: StepId, weights: Option<StepId>, how: Attended },
     /// The same numbers under another name or shape: the heads side by side, the next layer's input.
     Same { from: StepId },
     /// left + right
     Sum { left: StepId, right: StepId },
-    /// LayerNorm over c
-    LayerNorm { from: StepId, norm: LayerNorm },
+    /// left · right
+    Product { left: StepId, right: StepId },
+    /// from · factor, each number its own: 0 where it is dropped, else 1 / (1 - p)
+    Dropped { from: StepId, factors: Arc<Vec<f32>> },
+    /// LayerNorm or RMSNorm over c
+    Norm { from: StepId, norm: Norm },
     /// the non-linearity
     Activated { from: StepId, activation: Activation },
+}
+
+/// What attention in one sweep needs beside its numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Attended {
+    pub weighing: Weighing,
+    pub mask: Option<Arc<ResolvedMask>>,
+    pub head_mask: Option<Vec<f32>>,
 }
 
 /// A stage, where its numbers lie, and what they are made from.
@@ -114,13 +133,14 @@ impl Step {
 pub(crate) struct Recipe {
     steps: Vec<Step>,
     size: u64,
+    size_beside: u64,
     keep: bool,
 }
 
 impl Recipe {
     /// With `keep` every stage has a place of its own; without, elementwise steps work in place.
     pub fn new(keep: bool) -> Self {
-        Self { steps: Vec::new(), size: 0, keep }
+        Self { steps: Vec::new(), size: 0, size_beside: 0, keep }
     }
 
     pub fn keeps(&self) -> bool {
@@ -168,6 +188,7 @@ impl Recipe {
             | Made::Softcap { from, .. }
             | Made::Masked { from, .. }
             | Made::Softmax { from, .. }
+            | Made::Rotated { from, .. }
             | Made::Activated { from, .. }
                 if !self.keep =>
             {
@@ -188,10 +209,15 @@ impl Recipe {
         self.steps.len() - 1
     }
 
+    /// Counts numbers that a step holds outside the arena.
+    pub fn count(&mut self, numbers: usize) {
+        self.size_beside = self.size_beside.saturating_add(numbers as u64);
+    }
+
     /// # Errors
     /// `too_large` where the numbers need more than `max_bytes`.
     pub fn check_size(&self, max_bytes: usize) -> Result<()> {
-        let needed = self.size.saturating_mul(4);
+        let needed = self.size.saturating_add(self.size_beside).saturating_mul(4);
         if needed > max_bytes as u64 || usize::try_from(needed).is_err() {
             return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
         }
@@ -235,6 +261,45 @@ impl Recipe {
                 let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
                 matmul(x, weight.transposed(), bias, out, out_features);
             }
+            Made::Joined { before, from, after } => {
+                let (earlier, out) = numbers.split_at_mut(step.offset);
+                let [_, heads, n, _] = step.shape[..] else { unreachable!("keys and values are cut into heads") };
+                for ((batch, head), out) in heads_of(step).zip(out.chunks_exact_mut(n * width)) {
+                    let mut rows = out.chunks_exact_mut(width);
+                    for part in before.iter().chain([from]).map(|id| &self.steps[*id]) {
+                        for i in 0..part.shape[2] {
+                            let row = &earlier[part.at(&[batch, head, i, 0])..][..width];
+                            rows.next().expect("a row for each part's").copy_from_slice(row);
+                        }
+                    }
+                    if let Some(after) = after {
+                        let more = after.data.len() / heads;
+                        for (row, added) in rows.zip(after.data[head * more..][..more].chunks_exact(width)) {
+                            row.copy_from_slice(added);
+                        }
+                    }
+                }
+            }
+            Made::Rotated { from, rotation } => {
+                self.elementwise(step, *from, numbers);
+                let pairs = rotation.cos.width();
+                let [_, _, n, _] = step.shape[..] else { unreachable!("queries and keys are cut into heads") };
+                for (batch, head) in heads_of(step) {
+                    for i in 0..n {
+                        let row = &mut numbers[step.at(&[batch, head, i, 0])..][..width];
+                        let [cos, sin] =
+                            [&rotation.cos, &rotation.sin].map(|angles| &angles.data[i * pairs..][..pairs]);
+                        rotate_row(row, cos, sin, rotation.interleaved);
+                    }
+                }
+            }
+            Made::Positioned { from, table } => {
+                let rows = self.elementwise(step, *from, numbers);
+                let entry = step.shape[1] * width;
+                for rows in rows.chunks_exact_mut(entry) {
+                    rows.iter_mut().zip(&table.data).for_each(|(x, position)| *x += position);
+                }
+            }
             Made::Dot { query, key } => {
                 let (before, out) = numbers.split_at_mut(step.offset);
                 let (query, key) = (&self.steps[*query], &self.steps[*key]);
@@ -258,6 +323,12 @@ impl Recipe {
                         }
                     }
                 }
+            }
+            Made::Attended { query, key, value, weights, how } => {
+                let (before, out) = numbers.split_at_mut(step.offset);
+                let weights_at = weights.map_or(before.len(), |weights| self.steps[weights].offset);
+                let (before, weights) = before.split_at_mut(weights_at);
+                self.attend(step, [*query, *key, *value], how, before, weights, out);
             }
             Made::Scaled { from, factor } => {
                 self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x *= factor);
@@ -283,21 +354,69 @@ impl Recipe {
             Made::Activated { from, activation } => {
                 self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x = activate(*activation, *x));
             }
-            Made::LayerNorm { from, norm } => {
+            Made::Norm { from, norm } => {
+                let bias = norm.bias.as_ref().map(|bias| &bias.data[..]);
                 for row in self.elementwise(step, *from, numbers).chunks_exact_mut(width) {
-                    layer_norm_row(row, &norm.weight.data, &norm.bias.data, norm.eps);
+                    match norm.kind {
+                        NormKind::Layer => layer_norm_row(row, &norm.weight.data, bias, norm.eps),
+                        NormKind::Rms => rms_norm_row(row, &norm.weight.data, norm.eps),
+                    }
                 }
             }
-            Made::Sum { left, right } => {
-                let right = self.steps[*right].offset;
-                let size = step.size();
-                self.elementwise(step, *left, numbers);
-                let (before, out) = numbers.split_at_mut(step.offset);
-                for (sum, x) in out[..size].iter_mut().zip(&before[right..]) {
-                    *sum += x;
+            Made::Dropped { from, factors } => {
+                let numbers = self.elementwise(step, *from, numbers);
+                numbers.iter_mut().zip(&factors[..]).for_each(|(x, factor)| *x *= factor);
+            }
+            Made::Sum { left, right } => self.combine(step, [*left, *right], numbers, |sum, x| *sum += x),
+            Made::Product { left, right } => self.combine(step, [*left, *right], numbers, |product, x| *product *= x),
+        }
+    }
+
+    /// Head by head; `weights` is empty where they are not wanted.
+    fn attend(
+        &self,
+        step: &Step,
+        inputs: [StepId; 3],
+        how: &Attended,
+        before: &[f32],
+        weights: &mut [f32],
+        out: &mut [f32],
+    ) {
+        let [query, key, value] = inputs.map(|id| &self.steps[id]);
+        let (n_q, n_k, row_stride) = (step.shape[2], key.shape[2], step.strides[2]);
+        let visible = how.mask.as_ref().map(|mask| mask.visible());
+        let mut shared: Option<((usize, usize), KeysAndValues)> = None;
+        for (index, (batch, head)) in heads_of(step).enumerate() {
+            let place = (batch, shared_head(step, key, head));
+            if shared.as_ref().is_none_or(|(packed, _)| *packed != place) {
+                let [keys, values] = [key, value].map(|step| step.head(before, place.0, place.1));
+                shared = Some((place, KeysAndValues::new(keys, values)));
+            }
+            let Some((_, kv)) = &shared else { unreachable!("packed above") };
+            let mask = how.mask.as_ref().zip(visible.as_ref()).map(|(mask, visible)| {
+                let start = mask.matrix(batch, head);
+                HeadMask {
+                    allowed: &mask.allowed[start..],
+                    bias: mask.bias.as_ref().map(|bias| &bias[start..]),
+                    visible: &visible[start / n_k..],
+                }
+            });
+            let weights = if weights.is_empty() { None } else { Some(&mut weights[index * n_q * n_k..][..n_q * n_k]) };
+            let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
+            attend_head(query.head(before, batch, head), kv, mask, how.weighing, weights, out, row_stride);
+            if let Some(factors) = &how.head_mask {
+                for i in 0..n_q {
+                    out[i * row_stride..][..step.width()].iter_mut().for_each(|x| *x *= factors[head]);
                 }
             }
         }
+    }
+
+    fn combine(&self, step: &Step, [left, right]: [StepId; 2], numbers: &mut [f32], with: impl Fn(&mut f32, &f32)) {
+        let (right, size) = (self.steps[right].offset, step.size());
+        self.elementwise(step, left, numbers);
+        let (before, out) = numbers.split_at_mut(step.offset);
+        out[..size].iter_mut().zip(&before[right..]).for_each(|(x, right)| with(x, right));
     }
 
     /// The step's place, holding the numbers it is made from.

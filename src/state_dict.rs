@@ -1,58 +1,319 @@
 //! State dicts: our names, and those of the families that loading understands.
+//!
+//! An entry's name is read from the left: wrappers are dropped, a numbered container gives the layer, and what is left is a
+//! path inside the block, looked up in the tables below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{AttnError, Result};
+use crate::parameters::Parameters;
 use crate::tensor::Tensor;
 
 /// Parameters by name, in the order of the module.
 pub type StateDict = Vec<(String, Tensor)>;
 
-/// A module's own parameters, to be read or replaced.
-pub(crate) type Parameters<'a> = Vec<(String, &'a mut Arc<Tensor>)>;
-
-/// What a part of a name is called elsewhere, and here.
-const ALIASES: [(&str, &str); 18] = [
-    ("query_linear", "query"),
-    ("key_linear", "key"),
-    ("value_linear", "value"),
-    ("out_linear", "out"),
-    ("W_Q", "query"),
-    ("W_K", "key"),
-    ("W_V", "value"),
-    ("linear", "out"),
-    ("fc", "out"),
-    ("layer_norm", "norm"),
-    ("out_proj", "out"),
-    ("q_proj", "query"),
-    ("k_proj", "key"),
-    ("v_proj", "value"),
-    ("q_proj_weight", "query.weight"),
-    ("k_proj_weight", "key.weight"),
-    ("v_proj_weight", "value.weight"),
-    ("self_attn", "attention"),
+/// What stands in front of a model's own names.
+const WRAPPERS: [&str; 17] = [
+    "module",
+    "_orig_mod",
+    "state_dict",
+    "model_state_dict",
+    "base_model",
+    "model",
+    "language_model",
+    "text_model",
+    "vision_model",
+    "bert",
+    "roberta",
+    "distilbert",
+    "transformer",
+    "gpt_neox",
+    "vit",
+    "encoder",
+    "decoder",
 ];
+
+/// What counts the layers: a number follows.
+const CONTAINERS: [&str; 6] = ["layers", "layer", "h", "block", "blocks", "blk"];
+
+/// Parts of whole models that no module here has: embeddings, heads, an optimizer's numbers.
+const OUTSIDE: [&str; 16] = [
+    "embeddings",
+    "embed_tokens",
+    "embed_positions",
+    "embed_in",
+    "embed_out",
+    "wte",
+    "wpe",
+    "shared",
+    "token_embd",
+    "rope_freqs",
+    "pooler",
+    "lm_head",
+    "cls",
+    "classifier",
+    "optimizer",
+    "optimizer_state_dict",
+];
+
+/// Entries that are no parameters: the head of llama.cpp's models, causal masks and frequencies, which are computed here, and the distances' bias
+/// of T5, which is a mask here (`Mask::Relative`).
+const NO_PARAMETERS: [&str; 8] = [
+    "output.weight",
+    "attn.bias",
+    "attn.masked_bias",
+    "attention.bias",
+    "attention.masked_bias",
+    "attention.rotary_emb.inv_freq",
+    "self_attn.rotary_emb.inv_freq",
+    "layer.0.SelfAttention.relative_attention_bias.weight",
+];
+
+/// What the norm behind a stack is called.
+const FINAL_NORMS: [&str; 7] =
+    ["norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "layer_norm", "output_norm"];
+
+/// The attention inside a block, longer names first.
+const ATTENTIONS: [(&str, &str); 11] = [
+    ("attention.self", "attention"),
+    ("attention.attention", "attention"),
+    ("layer.0.SelfAttention", "attention"),
+    ("layer.1.EncDecAttention", "cross_attention"),
+    ("cross_attention", "cross_attention"),
+    ("multihead_attn", "cross_attention"),
+    ("encoder_attn", "cross_attention"),
+    ("attention", "attention"),
+    ("self_attn", "attention"),
+    ("self_attention", "attention"),
+    ("attn", "attention"),
+];
+
+/// How a tensor of theirs becomes ours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Layout {
+    /// As it is.
+    Same,
+    /// `[in, out]`, as GPT-2's Conv1D keeps it.
+    Transposed,
+    /// The rows of several of ours below each other.
+    Fused,
+    /// `Fused`, and `Transposed`.
+    FusedTransposed,
+    /// The rows of query, key and value by turns, head by head, as in GPT-NeoX.
+    FusedByHead,
+    /// The halves of each head's rows by turns, as llama.cpp orders them for its RoPE.
+    HalvesByTurns,
+}
+
+/// Their path, ours, and the layout.
+type Entry = (&'static str, &'static [&'static str], Layout);
+
+/// Inside an attention.
+const MEMBERS: [Entry; 35] = {
+    use Layout::*;
+    [
+        ("query", &["query"], Same),
+        ("query_linear", &["query"], Same),
+        ("W_Q", &["query"], Same),
+        ("q_proj", &["query"], Same),
+        ("q_lin", &["query"], Same),
+        ("q", &["query"], Same),
+        ("key", &["key"], Same),
+        ("key_linear", &["key"], Same),
+        ("W_K", &["key"], Same),
+        ("k_proj", &["key"], Same),
+        ("k_lin", &["key"], Same),
+        ("k", &["key"], Same),
+        ("value", &["value"], Same),
+        ("value_linear", &["value"], Same),
+        ("W_V", &["value"], Same),
+        ("v_proj", &["value"], Same),
+        ("v_lin", &["value"], Same),
+        ("v", &["value"], Same),
+        ("out", &["out"], Same),
+        ("out_linear", &["out"], Same),
+        ("linear", &["out"], Same),
+        ("fc", &["out"], Same),
+        ("out_proj", &["out"], Same),
+        ("o_proj", &["out"], Same),
+        ("out_lin", &["out"], Same),
+        ("o", &["out"], Same),
+        ("dense", &["out"], Same),
+        ("output.dense", &["out"], Same),
+        ("c_proj", &["out"], Transposed),
+        ("q_norm", &["query_norm"], Same),
+        ("k_norm", &["key_norm"], Same),
+        ("in_proj", &["query", "key", "value"], Fused),
+        ("qkv_proj", &["query", "key", "value"], Fused),
+        ("c_attn", &["query", "key", "value"], FusedTransposed),
+        ("query_key_value", &["query", "key", "value"], FusedByHead),
+    ]
+};
+
+/// Inside a block, beside its attentions. The last norm is the feed-forward network's: `norm2`, in a decoder `norm3`.
+const BLOCK: [Entry; 50] = {
+    use Layout::*;
+    const NORM1: &[&str] = &["norm1"];
+    const NORM2: &[&str] = &["norm2"];
+    const LAST_NORM: &[&str] = &["last_norm"];
+    const LINEAR1: &[&str] = &["linear1"];
+    const LINEAR2: &[&str] = &["linear2"];
+    const GATE: &[&str] = &["gate"];
+    [
+        ("norm1", NORM1, Same),
+        ("ln_1", NORM1, Same),
+        ("sa_layer_norm", NORM1, Same),
+        ("attention.output.LayerNorm", NORM1, Same),
+        ("input_layernorm", NORM1, Same),
+        ("layernorm_before", NORM1, Same),
+        ("layer_norm1", NORM1, Same),
+        ("self_attn_layer_norm", NORM1, Same),
+        ("attn_norm", NORM1, Same),
+        ("layer.0.layer_norm", NORM1, Same),
+        ("norm2", NORM2, Same),
+        ("encoder_attn_layer_norm", NORM2, Same),
+        ("layer.1.layer_norm", NORM2, Same),
+        ("norm3", &["norm3"], Same),
+        ("layer.2.layer_norm", &["norm3"], Same),
+        ("ln_2", LAST_NORM, Same),
+        ("output_layer_norm", LAST_NORM, Same),
+        ("output.LayerNorm", LAST_NORM, Same),
+        ("post_attention_layernorm", LAST_NORM, Same),
+        ("layernorm_after", LAST_NORM, Same),
+        ("layer_norm2", LAST_NORM, Same),
+        ("final_layer_norm", LAST_NORM, Same),
+        ("ffn_norm", LAST_NORM, Same),
+        ("linear1", LINEAR1, Same),
+        ("intermediate.dense", LINEAR1, Same),
+        ("ffn.lin1", LINEAR1, Same),
+        ("fc1", LINEAR1, Same),
+        ("mlp.fc1", LINEAR1, Same),
+        ("mlp.c_fc", LINEAR1, Transposed),
+        ("mlp.dense_h_to_4h", LINEAR1, Same),
+        ("mlp.up_proj", LINEAR1, Same),
+        ("ffn_up", LINEAR1, Same),
+        ("wi", LINEAR1, Same),
+        ("wi_1", LINEAR1, Same),
+        ("gate", GATE, Same),
+        ("mlp.gate_proj", GATE, Same),
+        ("ffn_gate", GATE, Same),
+        ("wi_0", GATE, Same),
+        ("mlp.gate_up_proj", &["gate", "linear1"], Fused),
+        ("linear2", LINEAR2, Same),
+        ("output.dense", LINEAR2, Same),
+        ("ffn.lin2", LINEAR2, Same),
+        ("fc2", LINEAR2, Same),
+        ("mlp.fc2", LINEAR2, Same),
+        ("mlp.c_proj", LINEAR2, Transposed),
+        ("mlp.dense_4h_to_h", LINEAR2, Same),
+        ("mlp.down_proj", LINEAR2, Same),
+        ("ffn_down", LINEAR2, Same),
+        ("wo", LINEAR2, Same),
+        ("attn_output", &["attention.out"], Same),
+    ]
+};
+
+/// llama.cpp's projections, which carry no container's name.
+const GGUF: [Entry; 3] = [
+    ("attn_q", &["attention.query"], Layout::HalvesByTurns),
+    ("attn_k", &["attention.key"], Layout::HalvesByTurns),
+    ("attn_v", &["attention.value"], Layout::Same),
+];
+
+/// The module that a dict is loaded into.
+pub(crate) struct Target {
+    kind: Kind,
+    is_decoder: bool,
+    n_heads: usize,
+    /// The one layer to take, where the module is no stack.
+    layer: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Attention,
+    Block,
+    Stack,
+}
+
+impl Target {
+    pub fn attention(n_heads: usize, layer: Option<usize>) -> Self {
+        Self { kind: Kind::Attention, is_decoder: false, n_heads, layer }
+    }
+
+    pub fn blocks(n_heads: usize, is_stack: bool, is_decoder: bool, layer: Option<usize>) -> Result<Self> {
+        if let (true, Some(layer)) = (is_stack, layer) {
+            return Err(AttnError::option("layer", layer, "none: a stack takes every layer"));
+        }
+        Ok(Self { kind: if is_stack { Kind::Stack } else { Kind::Block }, is_decoder, n_heads, layer })
+    }
+}
+
+/// An entry's name, read.
+struct Name<'a> {
+    is_decoders: Option<bool>,
+    layer: Option<usize>,
+    path: Vec<&'a str>,
+}
+
+impl<'a> Name<'a> {
+    fn read(name: &'a str) -> Self {
+        let mut path: Vec<&str> = name.split('.').collect();
+        let mut is_decoders = None;
+        while path.len() > 1 && WRAPPERS.contains(&path[0]) {
+            match path[0] {
+                "encoder" => is_decoders = Some(false),
+                "decoder" => is_decoders = Some(true),
+                _ => {}
+            }
+            path.remove(0);
+        }
+        let number = |part: Option<&&str>| part.and_then(|part| part.parse().ok());
+        let mut layer = None;
+        if path.len() > 1
+            && let Some(found) = number(path.first())
+        {
+            layer = Some(found);
+            path.remove(0);
+        } else if path.len() > 2
+            && CONTAINERS.contains(&path[0])
+            && let Some(found) = number(path.get(1))
+        {
+            layer = Some(found);
+            path.drain(..2);
+        }
+        Self { is_decoders, layer, path }
+    }
+}
+
+/// Copies of the parameters.
+pub(crate) fn copy(parameters: Parameters) -> StateDict {
+    parameters.into_iter().map(|(name, tensor)| (name, Tensor::clone(tensor))).collect()
+}
 
 /// Replaces every parameter by the entry of its name.
 ///
 /// # Errors
 /// `bad_state_dict` naming the first entry that is missing, extra or of the wrong shape; then nothing was replaced.
-pub(crate) fn load(dict: StateDict, parameters: Parameters) -> Result<()> {
-    let bad = |entry: &str, found: String, expected: String| {
-        Err(AttnError::BadStateDict { entry: entry.into(), found, expected })
-    };
-    let known: Vec<&str> = parameters.iter().map(|(name, _)| &name[..]).collect();
-    let known_list = known.join(", ");
+pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> Result<()> {
+    let shapes: BTreeMap<&str, &[usize]> =
+        parameters.iter().map(|(name, tensor)| (&name[..], &tensor.shape[..])).collect();
+    let reader = Reader { target: &target, shapes: &shapes };
+    reader.check_layers(&dict)?;
+    let has_own_side = dict.iter().any(|(name, _)| Name::read(name).is_decoders == Some(target.is_decoder));
     // Our name -> (the name it came under, the tensor)
     let mut entries: BTreeMap<String, (String, Tensor)> = BTreeMap::new();
     for (name, tensor) in dict {
-        for (ours, tensor) in translate(&name, tensor)? {
-            if !known.contains(&&ours[..]) {
-                return bad(&name, "an entry that the module does not have".into(), format!("one of {known_list}"));
-            }
+        let read = Name::read(&name);
+        let is_other_side = read.is_decoders == Some(!target.is_decoder) && has_own_side;
+        let is_other_layer = target.layer.is_some() && read.layer != target.layer;
+        if is_other_side || is_other_layer {
+            continue;
+        }
+        for (ours, tensor) in reader.translate(&name, read, tensor)? {
             if let Some((earlier, _)) = entries.get(&ours) {
-                return bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once".into());
+                return bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once");
             }
             entries.insert(ours, (name.clone(), tensor));
         }
@@ -60,9 +321,9 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters) -> Result<()> {
     let mut loaded = Vec::with_capacity(parameters.len());
     for (name, parameter) in &parameters {
         match entries.remove(name) {
-            None => return bad(name, "nothing".into(), format!("shape {:?}", parameter.shape)),
+            None => return bad(name, "nothing".into(), &format!("shape {:?}", parameter.shape)),
             Some((theirs, tensor)) if tensor.shape != parameter.shape => {
-                return bad(&theirs, format!("shape {:?}", tensor.shape), format!("shape {:?}", parameter.shape));
+                return bad(&theirs, format!("shape {:?}", tensor.shape), &format!("shape {:?}", parameter.shape));
             }
             Some((_, tensor)) => loaded.push(tensor),
         }
@@ -73,46 +334,182 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters) -> Result<()> {
     Ok(())
 }
 
-/// One of their entries as one or three of ours.
-fn translate(name: &str, tensor: Tensor) -> Result<StateDict> {
-    let mut parts: Vec<&str> = name.split('.').collect();
-    // A bare list of blocks counts them without saying `layers`.
-    let block = parts[0].parse::<usize>().is_ok();
-    if block {
-        parts.insert(0, "layers");
-    }
-    if let [.., last @ ("in_proj_weight" | "in_proj_bias")] = parts[..] {
-        let kind = if last == "in_proj_weight" { "weight" } else { "bias" };
-        let prefix = ours(&parts[..parts.len() - 1]);
-        return split_in_three(name, tensor, &prefix, kind);
-    }
-    Ok(vec![(ours(&parts), tensor)])
+struct Reader<'a> {
+    target: &'a Target,
+    /// The shapes of the module's parameters.
+    shapes: &'a BTreeMap<&'a str, &'a [usize]>,
 }
 
-fn ours(parts: &[&str]) -> String {
-    let alias = |&part| ALIASES.iter().find(|(theirs, _)| *theirs == part).map_or(part, |(_, ours)| *ours);
-    parts.iter().map(alias).collect::<Vec<_>>().join(".")
-}
-
-/// `torch.nn.MultiheadAttention` keeps query, key and value as the rows of one matrix.
-fn split_in_three(name: &str, tensor: Tensor, prefix: &str, kind: &str) -> Result<StateDict> {
-    let rows = tensor.shape[0];
-    if !rows.is_multiple_of(3) {
-        return Err(AttnError::BadStateDict {
-            entry: name.into(),
-            found: format!("shape {:?}", tensor.shape),
-            expected: "rows for query, key and value in equal parts".into(),
-        });
+impl Reader<'_> {
+    /// A module that is no stack takes one layer.
+    fn check_layers(&self, dict: &StateDict) -> Result<()> {
+        let layers: BTreeSet<usize> = dict.iter().filter_map(|(name, _)| Name::read(name).layer).collect();
+        if self.target.kind == Kind::Stack {
+            return Ok(());
+        }
+        match self.target.layer {
+            Some(layer) if !layers.contains(&layer) => {
+                bad(&format!("layer {layer}"), format!("layers {layers:?}"), "a layer that is there")
+            }
+            None if layers.len() > 1 => bad("layers", format!("layers {layers:?}"), "one, or the option layer"),
+            _ => Ok(()),
+        }
     }
-    let mut shape = tensor.shape.clone();
-    shape[0] = rows / 3;
-    let parts = tensor.data.chunks_exact(tensor.data.len() / 3);
-    let dot = if prefix.is_empty() { "" } else { "." };
-    Ok(["query", "key", "value"]
-        .iter()
-        .zip(parts)
-        .map(|(part, data)| {
-            (format!("{prefix}{dot}{part}.{kind}"), Tensor { shape: shape.clone(), data: data.to_vec() })
+
+    /// One of their entries as one or several of ours; none where it is known to be no parameter of a module here.
+    fn translate(&self, name: &str, read: Name, tensor: Tensor) -> Result<StateDict> {
+        if read.layer.is_none() && OUTSIDE.contains(&read.path[0]) && self.target.kind != Kind::Attention {
+            return Ok(vec![]);
+        }
+        if NO_PARAMETERS.contains(&&read.path.join(".")[..]) {
+            return Ok(vec![]);
+        }
+        let (path, leaf) = split_leaf(&read.path);
+        let Some((ours, layout)) = self.find(&path, read.layer) else {
+            if self.target.kind == Kind::Attention && self.target.layer.is_some() {
+                return Ok(vec![]);
+            }
+            return self.unknown(name);
+        };
+        let prefix = match (self.target.kind, read.layer) {
+            (Kind::Stack, Some(layer)) => format!("layers.{layer}."),
+            _ => String::new(),
+        };
+        let ours: Vec<String> = ours
+            .iter()
+            .map(|ours| if leaf.is_empty() { format!("{prefix}{ours}") } else { format!("{prefix}{ours}.{leaf}") })
+            .collect();
+        if ours.iter().any(|ours| !self.shapes.contains_key(&ours[..])) {
+            return self.unknown(name);
+        }
+        self.rearrange(name, ours, layout, tensor)
+    }
+
+    fn unknown<T>(&self, name: &str) -> Result<T> {
+        let known: Vec<&str> = self.shapes.keys().copied().collect();
+        bad(name, "an entry that the module does not have".into(), &format!("one of {}", known.join(", ")))
+    }
+
+    /// Our paths for theirs.
+    fn find(&self, path: &str, layer: Option<usize>) -> Option<(Vec<String>, Layout)> {
+        let member = |path: &str| MEMBERS.iter().find(|(theirs, ..)| *theirs == path).copied();
+        let kind = self.target.kind;
+        if kind == Kind::Attention {
+            let inside = ATTENTIONS.iter().find_map(|(theirs, _)| path.strip_prefix(theirs)?.strip_prefix('.'));
+            return [inside, Some(path)].into_iter().flatten().find_map(|path| match path {
+                "norm" | "layer_norm" | "output.LayerNorm" => Some((vec!["norm".into()], Layout::Same)),
+                "query_norm" | "key_norm" | "bias_k" | "bias_v" => Some((vec![path.into()], Layout::Same)),
+                _ => member(path).map(|(_, ours, layout)| (owned(ours, ""), layout)),
+            });
+        }
+        if kind == Kind::Stack && layer.is_none() {
+            let ours = if FINAL_NORMS.contains(&path) { "norm" } else { path };
+            return (ours == "norm" || ours == "positions").then(|| (vec![ours.into()], Layout::Same));
+        }
+        if path == "positions" && layer.is_none() {
+            return Some((vec![path.into()], Layout::Same));
+        }
+        // T5 numbers the parts of a block; the last is the feed-forward network.
+        let short = path.rsplit_once("DenseReluDense.").map_or(path, |(_, rest)| rest);
+        let of_block = BLOCK.iter().chain(&GGUF).find(|(theirs, ..)| *theirs == short);
+        if let Some((_, ours, layout)) = of_block {
+            let last_norm = if self.target.is_decoder { "norm3" } else { "norm2" };
+            let ours = ours.iter().map(|ours| if *ours == "last_norm" { last_norm } else { ours }.into());
+            return Some((ours.collect(), *layout));
+        }
+        ATTENTIONS.iter().find_map(|(theirs, ours)| {
+            let inside = path.strip_prefix(theirs)?.strip_prefix('.')?;
+            match inside {
+                "query_norm" | "key_norm" => Some((vec![format!("{ours}.{inside}")], Layout::Same)),
+                _ => member(inside).map(|(_, members, layout)| (owned(members, &format!("{ours}.")), layout)),
+            }
         })
-        .collect())
+    }
+
+    fn rearrange(&self, name: &str, ours: Vec<String>, layout: Layout, tensor: Tensor) -> Result<StateDict> {
+        let tensor = match layout {
+            Layout::Transposed | Layout::FusedTransposed => transposed(tensor),
+            _ => tensor,
+        };
+        let rows = |ours: &str| self.shapes[ours][0];
+        match layout {
+            Layout::Same | Layout::Transposed => Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect()),
+            Layout::HalvesByTurns => {
+                let query = &ours[0].replace("attention.key", "attention.query");
+                let width = rows(query) / self.target.n_heads;
+                if !tensor.shape[0].is_multiple_of(width) || width < 2 {
+                    return bad(name, format!("shape {:?}", tensor.shape), &format!("whole heads of {width} rows"));
+                }
+                let half = width / 2;
+                let order = (0..tensor.shape[0]).map(|row| {
+                    let (head, at) = (row / width, row % width);
+                    head * width + 2 * (at % half) + at / half
+                });
+                Ok(vec![(ours[0].clone(), picked(&tensor, order))])
+            }
+            Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
+                let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
+                if parts.iter().sum::<usize>() != tensor.shape[0] {
+                    let expected = format!("{parts:?} rows below each other for {}", ours.join(", "));
+                    return bad(name, format!("shape {:?}", tensor.shape), &expected);
+                }
+                let total = tensor.shape[0];
+                let mut start = 0;
+                let split = ours.into_iter().zip(parts).map(|(ours, rows)| {
+                    let order: Vec<usize> = if layout == Layout::FusedByHead {
+                        let (width, part) = (rows / self.target.n_heads, start / rows);
+                        (0..rows).map(|row| (3 * (row / width) + part) * width + row % width).collect()
+                    } else {
+                        (start..start + rows).collect()
+                    };
+                    start += rows;
+                    (ours, order)
+                });
+                let split: Vec<_> = split.collect();
+                if split.iter().flat_map(|(_, order)| order).any(|&row| row >= total) {
+                    return bad(name, format!("shape {:?}", tensor.shape), "query, key and value of one size");
+                }
+                Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, order.into_iter()))).collect())
+            }
+        }
+    }
+}
+
+/// The path, and `weight`, `bias` or nothing, as the entry is called here.
+fn split_leaf(path: &[&str]) -> (String, &'static str) {
+    let (last, before) = path.split_last().expect("a name has a part");
+    let joined = |last: &str| before.iter().chain([&last]).copied().collect::<Vec<_>>().join(".");
+    match *last {
+        "weight" | "gamma" => (before.join("."), "weight"),
+        "bias" | "beta" => (before.join("."), "bias"),
+        // torch.nn.MultiheadAttention says these in one word.
+        "in_proj_weight" | "q_proj_weight" | "k_proj_weight" | "v_proj_weight" => {
+            (joined(last.trim_end_matches("_weight")), "weight")
+        }
+        "in_proj_bias" => (joined("in_proj"), "bias"),
+        _ => (path.join("."), ""),
+    }
+}
+
+fn owned(ours: &[&str], prefix: &str) -> Vec<String> {
+    ours.iter().map(|ours| format!("{prefix}{ours}")).collect()
+}
+
+fn transposed(tensor: Tensor) -> Tensor {
+    let [rows, columns] = tensor.shape[..] else { return tensor };
+    let data = (0..rows * columns).map(|at| tensor.data[at % rows * columns + at / rows]).collect();
+    Tensor { shape: vec![columns, rows], data }
+}
+
+/// Some of a tensor's rows, in this order.
+fn picked(tensor: &Tensor, rows: impl Iterator<Item = usize>) -> Tensor {
+    let width = tensor.data.len() / tensor.shape[0];
+    let data: Vec<f32> = rows.flat_map(|row| &tensor.data[row * width..][..width]).copied().collect();
+    let mut shape = tensor.shape.clone();
+    shape[0] = data.len() / width;
+    Tensor { shape, data }
+}
+
+fn bad<T>(entry: &str, found: String, expected: &str) -> Result<T> {
+    Err(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() })
 }

@@ -4,88 +4,109 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{EmptyRow, RemaskOptions};
+use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
-use crate::mask::{Mask, MaskSize, ResolvedMask};
+use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::recipe::{Made, Recipe, Step};
 use crate::tensor::Tensor;
 
-/// The stages of a pass, in the field's terms. `query` to `context` are `[heads, n, ...]`, the others `[n, ...]`,
-/// with `[batch, ...]` in front where the input has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// x, or what the layer before gave
-    Input,
-    /// what the keys are made from, where it is not x
-    KeyInput,
-    /// what the values are made from, where it is not the keys' input
-    ValueInput,
-    /// input · W_Qᵀ + b_Q
-    Query,
-    /// input · W_Kᵀ + b_K
-    Key,
-    /// input · W_Vᵀ + b_V
-    Value,
-    /// query · keyᵀ
-    Scores,
-    /// scores times the scale, by default 1 / sqrt(d_k)
-    Scaled,
-    /// softcap · tanh(scaled / softcap)
-    Capped,
-    /// the scaled scores, hidden cells filled
-    Masked,
-    /// softmax of each row
-    Weights,
-    /// weights · value
-    Context,
-    /// the heads' contexts side by side
-    Concat,
-    /// concat · W_Oᵀ + b_O
-    Output,
-    /// output + input
-    Residual,
-    /// LayerNorm
-    Norm,
-    /// the feed-forward network's first layer
-    Hidden,
-    /// its non-linearity
-    Activation,
-    /// its second layer
-    FeedForward,
-    /// feed_forward + what entered it
-    Residual2,
-    /// the second LayerNorm
-    Norm2,
+/// Declares the stages once: variant, name, meaning.
+macro_rules! stages {
+    ($($variant:ident $name:literal $meaning:literal,)*) => {
+        /// The stages of a pass, in the field's terms. `query` to `context` are `[heads, n, ...]`, the others `[n, ...]`,
+        /// with `[batch, ...]` in front where the input has it. `cross_...` are those of a decoder's second attention.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        pub enum Stage {
+            $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
+        }
+
+        impl Stage {
+            /// The stage's name, such as `"feed_forward"`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+stages! {
+    Input "input" "x, or what the layer before gave",
+    Positions "positions" "x + what is added for each position",
+    Memory "memory" "what a decoder's second attention looks at",
+    KeyInput "key_input" "what the keys are made from, where it is not x",
+    ValueInput "value_input" "what the values are made from, where it is not the keys' input",
+    Query "query" "input · W_Qᵀ + b_Q",
+    Key "key" "input · W_Kᵀ + b_K",
+    Value "value" "input · W_Vᵀ + b_V",
+    NormedQuery "normed_query" "RMSNorm of each head's query",
+    NormedKey "normed_key" "RMSNorm of each head's key",
+    RotatedQuery "rotated_query" "the query turned by its position",
+    RotatedKey "rotated_key" "the key turned by its position",
+    PastKey "past_key" "the keys of earlier positions",
+    PastValue "past_value" "the values of earlier positions",
+    AllKeys "all_keys" "the past's keys, this call's, and those that the module adds",
+    AllValues "all_values" "the past's values, this call's, and those that the module adds",
+    Scores "scores" "query · keyᵀ",
+    Scaled "scaled" "scores times the scale, by default 1 / sqrt(d_k)",
+    Capped "capped" "softcap · tanh(scaled / softcap)",
+    Masked "masked" "the scaled scores, hidden cells filled",
+    Weights "weights" "softmax of each row",
+    DroppedWeights "dropped_weights" "the weights after dropout",
+    Context "context" "weights · value",
+    Concat "concat" "the heads' contexts side by side",
+    Output "output" "concat · W_Oᵀ + b_O",
+    DroppedOutput "dropped_output" "the output after dropout",
+    Residual "residual" "output + input",
+    Norm "norm" "the first norm",
+    CrossQuery "cross_query" "the second attention's query",
+    CrossKey "cross_key" "its key, from the memory",
+    CrossValue "cross_value" "its value, from the memory",
+    CrossNormedQuery "cross_normed_query" "RMSNorm of each head's query",
+    CrossNormedKey "cross_normed_key" "RMSNorm of each head's key",
+    CrossScores "cross_scores" "its query · keyᵀ",
+    CrossScaled "cross_scaled" "its scores times the scale",
+    CrossMasked "cross_masked" "its scaled scores, hidden cells filled",
+    CrossWeights "cross_weights" "softmax of each of its rows",
+    CrossDroppedWeights "cross_dropped_weights" "its weights after dropout",
+    CrossContext "cross_context" "its weights · value",
+    CrossConcat "cross_concat" "its heads' contexts side by side",
+    CrossOutput "cross_output" "its concat · W_Oᵀ + b_O",
+    CrossDroppedOutput "cross_dropped_output" "its output after dropout",
+    Residual2 "residual2" "the second branch + what entered it",
+    Norm2 "norm2" "the second norm",
+    Hidden "hidden" "the feed-forward network's first layer",
+    Gate "gate" "the layer beside it, whose activation is multiplied into it",
+    Activation "activation" "the non-linearity",
+    Gated "gated" "activation · hidden",
+    DroppedActivation "dropped_activation" "the feed-forward network's middle after dropout",
+    FeedForward "feed_forward" "its last layer",
+    DroppedFeedForward "dropped_feed_forward" "its result after dropout",
+    Residual3 "residual3" "a decoder's third branch + what entered it",
+    Norm3 "norm3" "a decoder's third norm",
+    FinalNorm "final_norm" "the norm behind a stack",
 }
 
 impl Stage {
-    /// The stage's name, such as `"feed_forward"`.
-    pub fn name(self) -> &'static str {
+    /// The stage of a decoder's second attention that stands for this one of the first.
+    pub(crate) fn crossed(self) -> Self {
         match self {
-            Self::Input => "input",
-            Self::KeyInput => "key_input",
-            Self::ValueInput => "value_input",
-            Self::Query => "query",
-            Self::Key => "key",
-            Self::Value => "value",
-            Self::Scores => "scores",
-            Self::Scaled => "scaled",
-            Self::Capped => "capped",
-            Self::Masked => "masked",
-            Self::Weights => "weights",
-            Self::Context => "context",
-            Self::Concat => "concat",
-            Self::Output => "output",
-            Self::Residual => "residual",
-            Self::Norm => "norm",
-            Self::Hidden => "hidden",
-            Self::Activation => "activation",
-            Self::FeedForward => "feed_forward",
-            Self::Residual2 => "residual2",
-            Self::Norm2 => "norm2",
+            Self::Query => Self::CrossQuery,
+            Self::Key => Self::CrossKey,
+            Self::Value => Self::CrossValue,
+            Self::NormedQuery => Self::CrossNormedQuery,
+            Self::NormedKey => Self::CrossNormedKey,
+            Self::Scores => Self::CrossScores,
+            Self::Scaled => Self::CrossScaled,
+            Self::Masked => Self::CrossMasked,
+            Self::Weights => Self::CrossWeights,
+            Self::DroppedWeights => Self::CrossDroppedWeights,
+            Self::Context => Self::CrossContext,
+            Self::Concat => Self::CrossConcat,
+            Self::Output => Self::CrossOutput,
+            Self::DroppedOutput => Self::CrossDroppedOutput,
+            other => other,
         }
     }
 }
@@ -111,6 +132,7 @@ pub struct Trace {
     /// Leading axes that the input did not have and the shapes therefore do not show.
     hidden_axes: usize,
     returns: Returns,
+    meeting: Meeting,
     max_bytes: usize,
 }
 
@@ -121,11 +143,59 @@ pub(crate) struct Returns {
     pub average_weights: bool,
 }
 
+impl Returns {
+    pub fn of(options: &ForwardOptions) -> Self {
+        Self { weights: options.need_weights, average_weights: options.average_weights }
+    }
+}
+
+/// How a mask meets the scores of a pass.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Meeting {
+    /// Keys in front of this call's, which every query stands behind.
+    pub past: usize,
+    /// Real keys of each batch entry; the last query stands at the last of them.
+    pub kv_lengths: Option<Vec<usize>>,
+    /// Keys that the module adds behind the others, open to all.
+    pub open_keys: usize,
+}
+
+impl Meeting {
+    /// The mask at the size of the scores, causality and padding joined to it; none where every key is open.
+    pub fn resolve(
+        &self,
+        mask: Option<&Mask>,
+        is_causal: bool,
+        scores: [usize; 4],
+        max_bytes: usize,
+    ) -> Result<Option<Arc<ResolvedMask>>> {
+        let [batch, n_heads, n_q, n_k] = scores;
+        let size = MaskSize { n_q, n_k: n_k - self.open_keys, n_heads, batch };
+        let padding = self.kv_lengths.as_ref().map(|lengths| Mask::Padding { lengths: lengths.clone() });
+        let rules = [mask.cloned(), is_causal.then_some(Mask::Causal), padding];
+        let both = |left, right| Mask::And { left: Box::new(left), right: Box::new(right) };
+        let Some(rule) = rules.into_iter().flatten().reduce(both) else { return Ok(None) };
+        let first: Vec<i64> = match &self.kv_lengths {
+            Some(lengths) => lengths.iter().map(|&length| length as i64 - n_q as i64).collect(),
+            None => vec![self.past as i64],
+        };
+        let real_keys = self.kv_lengths.as_ref().and_then(|lengths| lengths.iter().copied().max()).unwrap_or(size.n_k);
+        let resolved = rule.meet(Scores { size, first: &first, real_keys, max_bytes })?;
+        Ok(Some(Arc::new(if self.open_keys > 0 { resolved.with_open_keys(self.open_keys) } else { resolved })))
+    }
+}
+
 impl Trace {
-    pub(crate) fn run(mut recipe: Recipe, hidden_axes: usize, returns: Returns, max_bytes: usize) -> Result<Self> {
+    pub(crate) fn run(
+        mut recipe: Recipe,
+        hidden_axes: usize,
+        returns: Returns,
+        meeting: Meeting,
+        max_bytes: usize,
+    ) -> Result<Self> {
         let mut numbers = recipe.allocate(max_bytes)?;
         recipe.run_from(0, &mut numbers);
-        Ok(Self { recipe, numbers, hidden_axes, returns, max_bytes })
+        Ok(Self { recipe, numbers, hidden_axes, returns, meeting, max_bytes })
     }
 
     /// The result: the last stage, `[n, d_model]` or as the input has it.
@@ -143,10 +213,29 @@ impl Trace {
     /// # Errors
     /// `no_such_stage` for a layer that is not there.
     pub fn weights(&self, layer: usize) -> Result<Option<Tensor>> {
-        let step = self.recipe.find(Stage::Weights, layer).ok_or_else(|| self.no_such(Stage::Weights, layer))?;
-        if !self.returns.weights {
+        self.weights_of(Stage::Weights, layer)
+    }
+
+    /// The weights of a decoder's second attention, as [`Trace::weights`].
+    ///
+    /// # Errors
+    /// `no_such_stage` for a layer that is not there, or that attends once.
+    pub fn cross_weights(&self, layer: usize) -> Result<Option<Tensor>> {
+        self.weights_of(Stage::CrossWeights, layer)
+    }
+
+    /// The keys and values with the past's in front, `[..., n_past + n_k, d]`; none where no past was given.
+    pub fn present(&self) -> Option<[Tensor; 2]> {
+        self.recipe.find(Stage::PastKey, 0)?;
+        let read = |stage| self.recipe.find(stage, 0).map(|step| self.read(step));
+        Some([read(Stage::AllKeys)?, read(Stage::AllValues)?])
+    }
+
+    fn weights_of(&self, stage: Stage, layer: usize) -> Result<Option<Tensor>> {
+        if !self.returns.weights && layer < self.n_layers() {
             return Ok(None);
         }
+        let step = self.recipe.find(stage, layer).ok_or_else(|| self.no_such(stage, layer))?;
         let weights = self.read(step);
         Ok(Some(if self.returns.average_weights { mean_over_heads(&weights) } else { weights }))
     }
@@ -199,16 +288,20 @@ impl Trace {
             return Err(self.no_such(Stage::Masked, 0));
         };
         let shape = &self.recipe.steps()[first].shape;
-        let mask = resolve(mask, options.is_causal, [shape[0], shape[1], shape[2], shape[3]])?;
+        let meeting = &self.meeting;
+        let mask =
+            meeting.resolve(mask, options.is_causal, [shape[0], shape[1], shape[2], shape[3]], self.max_bytes)?;
         let mut again = self.clone();
         again.recipe.check_size(again.max_bytes)?;
         for step in again.recipe.steps_mut() {
-            match &mut step.made {
-                Made::Masked { mask: old, fill, .. } => {
+            match (step.stage, &mut step.made) {
+                (Stage::Masked, Made::Masked { mask: old, fill, .. }) => {
                     old.clone_from(&mask);
                     *fill = options.mask_fill;
                 }
-                Made::Softmax { zero_empty_rows, .. } => *zero_empty_rows = options.empty_row == EmptyRow::Zero,
+                (Stage::Weights, Made::Softmax { zero_empty_rows, .. }) => {
+                    *zero_empty_rows = options.empty_row == EmptyRow::Zero;
+                }
                 _ => {}
             }
         }
@@ -229,21 +322,6 @@ impl Trace {
     fn read(&self, step: &Step) -> Tensor {
         Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data: step.read(&self.numbers) }
     }
-}
-
-/// The mask at the size of the scores, `is_causal` joined to it.
-pub(crate) fn resolve(mask: Option<&Mask>, is_causal: bool, scores: [usize; 4]) -> Result<Option<Arc<ResolvedMask>>> {
-    let [batch, n_heads, n_q, n_k] = scores;
-    let size = MaskSize { n_q, n_k, n_heads, batch };
-    let resolved = match (mask, is_causal) {
-        (None, false) => return Ok(None),
-        (None, true) => Mask::Causal.materialize(size)?,
-        (Some(mask), false) => mask.materialize(size)?,
-        (Some(mask), true) => {
-            Mask::And { left: Box::new(mask.clone()), right: Box::new(Mask::Causal) }.materialize(size)?
-        }
-    };
-    Ok(Some(Arc::new(resolved)))
 }
 
 fn mean_over_heads(weights: &Tensor) -> Tensor {

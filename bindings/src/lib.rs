@@ -2,14 +2,15 @@
 
 #![allow(missing_docs)]
 
+mod analysis;
 mod convert;
 mod error;
 
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
-    AttnError, Mask, MaskSize, MultiHeadAttention, MultiHeadAttentionOptions, Stage, Tensor, TorchConvention, Trace,
-    Transformer, TransformerOptions, ops,
+    AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, QueryKeyValue, Stage, Tensor,
+    TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_files as files;
 use js_sys::{Array, Float32Array, Uint8Array};
@@ -57,19 +58,20 @@ fn dict_out(dict: Vec<(String, Tensor)>) -> Array {
     dict.into_iter().map(|(name, tensor)| Array::of2(&name.into(), &tensor_out(&tensor))).collect()
 }
 
-/// A module with weights.
+/// Multi-head attention with its weights.
 #[wasm_bindgen]
 pub struct RawAttention(MultiHeadAttention);
 
 #[wasm_bindgen]
 impl RawAttention {
     /// Throws where the options are none that a module can be made of.
-    pub fn check(settings: JsValue) -> Thrown<()> {
-        options::<MultiHeadAttentionOptions>(settings, &["generator"])?.check().map_err(throw)
+    pub fn check(settings: JsValue, max_bytes: f64) -> Thrown<()> {
+        options::<MultiHeadAttentionOptions>(settings, &["generator"])?.check(limit(max_bytes)).map_err(throw)
     }
 
-    pub fn draw(settings: JsValue, generator: &mut RawGenerator) -> Thrown<Self> {
-        MultiHeadAttention::new(options(settings, &["generator"])?, &mut generator.0).map(Self).map_err(throw)
+    pub fn draw(settings: JsValue, generator: &mut RawGenerator, max_bytes: f64) -> Thrown<Self> {
+        let options = options(settings, &["generator"])?;
+        MultiHeadAttention::new(&options, &mut generator.0, limit(max_bytes)).map(Self).map_err(throw)
     }
 
     #[wasm_bindgen(js_name = stateDict)]
@@ -78,8 +80,8 @@ impl RawAttention {
     }
 
     #[wasm_bindgen(js_name = loadStateDict)]
-    pub fn load_state_dict(&mut self, entries: &Array) -> Thrown<()> {
-        self.0.load_state_dict(dict_in(entries)?).map_err(throw)
+    pub fn load_state_dict(&mut self, entries: &Array, layer: Option<usize>) -> Thrown<()> {
+        self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
     pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
@@ -92,19 +94,20 @@ impl RawAttention {
     }
 }
 
-/// A block or a stack of them.
+/// A block or a stack of them, an encoder's or a decoder's.
 #[wasm_bindgen]
 pub struct RawTransformer(Transformer);
 
 #[wasm_bindgen]
 impl RawTransformer {
     /// Throws where the options are none that a module can be made of.
-    pub fn check(settings: JsValue) -> Thrown<()> {
-        options::<TransformerOptions>(settings, &["generator"])?.check().map_err(throw)
+    pub fn check(settings: JsValue, is_decoder: bool, max_bytes: f64) -> Thrown<()> {
+        options::<TransformerOptions>(settings, &["generator"])?.check(is_decoder, limit(max_bytes)).map_err(throw)
     }
 
-    pub fn draw(settings: JsValue, generator: &mut RawGenerator) -> Thrown<Self> {
-        Transformer::new(options(settings, &["generator"])?, &mut generator.0).map(Self).map_err(throw)
+    pub fn draw(settings: JsValue, is_decoder: bool, generator: &mut RawGenerator, max_bytes: f64) -> Thrown<Self> {
+        let new = if is_decoder { Transformer::decoder } else { Transformer::encoder };
+        new(options(settings, &["generator"])?, &mut generator.0, limit(max_bytes)).map(Self).map_err(throw)
     }
 
     #[wasm_bindgen(js_name = stateDict)]
@@ -113,14 +116,54 @@ impl RawTransformer {
     }
 
     #[wasm_bindgen(js_name = loadStateDict)]
-    pub fn load_state_dict(&mut self, entries: &Array) -> Thrown<()> {
-        self.0.load_state_dict(dict_in(entries)?).map_err(throw)
+    pub fn load_state_dict(&mut self, entries: &Array, layer: Option<usize>) -> Thrown<()> {
+        self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
     pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
-        let x = tensor_in(&property(inputs, "x")?)?;
-        let (mask, options) = (optional_mask(mask)?, options(settings, &["mask"])?);
-        self.0.forward(&x, mask.as_ref(), &options, limit(max_bytes)).map(RawTrace).map_err(throw)
+        let given = BlockInputs::read(inputs, mask, settings)?;
+        let trace = self.0.forward(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes));
+        trace.map(RawTrace).map_err(throw)
+    }
+
+    /// A pass whose dropout draws from the generator.
+    pub fn train(
+        &self,
+        inputs: &JsValue,
+        mask: JsValue,
+        settings: JsValue,
+        generator: &mut RawGenerator,
+        max_bytes: f64,
+    ) -> Thrown<RawTrace> {
+        let given = BlockInputs::read(inputs, mask, settings)?;
+        let (x, mask) = (&given.x, given.mask.as_ref());
+        let trace = self.0.train(x, given.memory(), mask, &given.options, &mut generator.0, limit(max_bytes));
+        trace.map(RawTrace).map_err(throw)
+    }
+}
+
+/// What a pass through blocks is given.
+struct BlockInputs {
+    x: Tensor,
+    memory: Option<Tensor>,
+    mask: Option<Mask>,
+    memory_mask: Option<Mask>,
+    options: attnscope::ForwardOptions,
+}
+
+impl BlockInputs {
+    fn read(inputs: &JsValue, mask: JsValue, settings: JsValue) -> Thrown<Self> {
+        Ok(Self {
+            x: tensor_in(&property(inputs, "x")?)?,
+            memory: optional_tensor(&property(inputs, "memory")?)?,
+            mask: optional_mask(mask)?,
+            memory_mask: optional_mask(property(inputs, "memoryMask")?)?,
+            options: options(settings, &["mask", "memoryMask", "generator"])?,
+        })
+    }
+
+    fn memory(&self) -> Option<Memory<'_>> {
+        self.memory.as_ref().map(|rows| Memory { rows, mask: self.memory_mask.as_ref() })
     }
 }
 
@@ -136,9 +179,11 @@ pub fn scaled_dot_product_attention(
     max_bytes: f64,
 ) -> Thrown<RawTrace> {
     let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
-    let (query, key, value) = (query?, key?, value?);
-    let (mask, options) = (optional_mask(mask)?, options(settings, &["mask"])?);
-    attnscope::scaled_dot_product_attention(&query, &key, &value, mask.as_ref(), &options, limit(max_bytes))
+    let past = [optional_tensor(&property(inputs, "pastKey")?)?, optional_tensor(&property(inputs, "pastValue")?)?];
+    let (mask, options) = (optional_mask(mask)?, options(settings, &["mask", "pastKey", "pastValue"])?);
+    let past = if let [Some(key), Some(value)] = &past { Some([key, value]) } else { None };
+    let inputs = QueryKeyValue { query: &query?, key: &key?, value: &value?, past };
+    attnscope::scaled_dot_product_attention(inputs, mask.as_ref(), &options, limit(max_bytes))
         .map(RawTrace)
         .map_err(throw)
 }
@@ -156,6 +201,18 @@ impl RawTrace {
     /// A layer's weights, or null where they were not asked for.
     pub fn weights(&self, layer: usize) -> Thrown<JsValue> {
         Ok(self.0.weights(layer).map_err(throw)?.map_or(JsValue::NULL, |weights| tensor_out(&weights)))
+    }
+
+    /// A layer's second attention's, or null where there is none or they were not asked for.
+    #[wasm_bindgen(js_name = crossWeights)]
+    pub fn cross_weights(&self, layer: usize) -> JsValue {
+        self.0.cross_weights(layer).ok().flatten().map_or(JsValue::NULL, |weights| tensor_out(&weights))
+    }
+
+    /// `[key, value]` with the past in front, or null where no past was given.
+    pub fn present(&self) -> JsValue {
+        let Some([key, value]) = self.0.present() else { return JsValue::NULL };
+        Array::of2(&tensor_out(&key), &tensor_out(&value)).into()
     }
 
     #[wasm_bindgen(js_name = nLayers)]
@@ -190,15 +247,13 @@ impl RawTrace {
 #[wasm_bindgen]
 pub struct RawGenerator(Generator);
 
-/// The most numbers that one call draws: 1 GiB of float32.
-const MAX_DRAWN: f64 = (1u32 << 28) as f64;
-
-fn count(size: f64) -> Thrown<usize> {
-    if size <= MAX_DRAWN {
+/// How many numbers are drawn, where they fit.
+fn count(size: f64, max_bytes: f64) -> Thrown<usize> {
+    let needed = 4.0 * size;
+    if needed <= max_bytes && size <= f64::from(u32::MAX) {
         Ok(size as usize)
     } else {
-        let error = AttnError::TooLarge { needed: 4 * size as u64, max_bytes: 4 * MAX_DRAWN as u64 };
-        Err(throw(error))
+        Err(throw(AttnError::TooLarge { needed: needed as u64, max_bytes: max_bytes as u64 }))
     }
 }
 
@@ -209,59 +264,61 @@ impl RawGenerator {
         Self(Generator::new(seed))
     }
 
-    pub fn rand(&mut self, size: f64) -> Thrown<Vec<f32>> {
-        Ok(self.0.rand(count(size)?))
+    pub fn rand(&mut self, size: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
+        Ok(self.0.rand(count(size, max_bytes)?))
     }
 
-    pub fn randn(&mut self, size: f64) -> Thrown<Vec<f32>> {
-        Ok(self.0.randn(count(size)?))
+    pub fn randn(&mut self, size: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
+        Ok(self.0.randn(count(size, max_bytes)?))
     }
 
-    pub fn normal(&mut self, size: f64, mean: f64, std: f64) -> Thrown<Vec<f32>> {
-        Ok(self.0.normal(count(size)?, mean, std))
+    pub fn normal(&mut self, size: f64, mean: f64, std: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
+        Ok(self.0.normal(count(size, max_bytes)?, mean, std))
     }
 
     #[wasm_bindgen(js_name = xavierUniform)]
-    pub fn xavier_uniform(&mut self, rows: f64, columns: f64) -> Thrown<Vec<f32>> {
-        count(rows * columns)?;
+    pub fn xavier_uniform(&mut self, rows: f64, columns: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
+        count(rows * columns, max_bytes)?;
         Ok(self.0.xavier_uniform(rows as usize, columns as usize))
     }
 
-    pub fn embedding(&mut self, rows: f64, columns: f64) -> Thrown<Vec<f32>> {
-        count(rows * columns)?;
-        Ok(self.0.embedding(rows as usize, columns as usize, None))
+    pub fn embedding(&mut self, rows: f64, columns: f64, padding: Option<usize>, max_bytes: f64) -> Thrown<Vec<f32>> {
+        count(rows * columns, max_bytes)?;
+        Ok(self.0.embedding(rows as usize, columns as usize, padding))
     }
 
     /// `[weight, bias]`
-    pub fn linear(&mut self, in_features: f64, out_features: f64) -> Thrown<Array> {
-        count(in_features * out_features)?;
+    pub fn linear(&mut self, in_features: f64, out_features: f64, max_bytes: f64) -> Thrown<Array> {
+        count(in_features * out_features, max_bytes)?;
         let linear = self.0.linear(in_features as usize, out_features as usize, true);
         let bias = linear.bias.unwrap_or_default();
         Ok(Array::of2(&Float32Array::from(&linear.weight[..]), &Float32Array::from(&bias[..])))
     }
 
     /// Whole numbers, as float64 so that none is cut.
-    pub fn randint(&mut self, low: f64, high: f64, size: f64) -> Thrown<Vec<f64>> {
-        let drawn = self.0.randint(low as i64, high as i64, count(size)?);
-        let drawn = drawn.map_err(|error| {
-            throw(AttnError::InvalidOption {
-                option: "high".into(),
-                found: high.to_string(),
-                expected: error.to_string(),
-            })
+    pub fn randint(&mut self, low: f64, high: f64, size: f64, max_bytes: f64) -> Thrown<Vec<f64>> {
+        let numbers = self.0.randint(low as i64, high as i64, count(2.0 * size, max_bytes)? / 2);
+        let numbers = numbers.map_err(|error| {
+            let (option, found, expected) = ("high".into(), high.to_string(), error.to_string());
+            throw(AttnError::InvalidOption { option, found, expected })
         })?;
-        Ok(drawn.into_iter().map(|number| number as f64).collect())
+        Ok(numbers.into_iter().map(|number| number as f64).collect())
     }
 
-    pub fn randperm(&mut self, size: f64) -> Thrown<Vec<f64>> {
-        Ok(self.0.randperm(count(size)?).into_iter().map(|number| number as f64).collect())
+    pub fn randperm(&mut self, size: f64, max_bytes: f64) -> Thrown<Vec<f64>> {
+        let numbers = self.0.randperm(count(2.0 * size, max_bytes)? / 2);
+        Ok(numbers.into_iter().map(|number| number as f64).collect())
+    }
+
+    pub fn dropout(&mut self, numbers: &[f32], p: f64) -> Vec<f32> {
+        self.0.dropout(numbers, p)
     }
 }
 
 /// `{ allowed, bias, shape }` of a mask at a size.
 #[wasm_bindgen]
-pub fn materialize(rule: JsValue, size: JsValue) -> Thrown<JsValue> {
-    let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size, &[])?).map_err(throw)?;
+pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+    let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size, &[])?, limit(max_bytes)).map_err(throw)?;
     let shape: Array = resolved.shape.iter().map(|&axis| JsValue::from(axis)).collect();
     let bias = resolved.bias.map_or(JsValue::NULL, |bias| Float32Array::from(&bias[..]).into());
     Ok(object(&[("allowed", Uint8Array::from(&resolved.allowed[..]).into()), ("bias", bias), ("shape", shape.into())]))
@@ -289,8 +346,8 @@ pub fn write_tensors(entries: &Array, format: &str) -> Thrown<Vec<u8>> {
 }
 
 #[wasm_bindgen]
-pub fn linear(x: &JsValue, weight: &JsValue, bias: &JsValue) -> Thrown<JsValue> {
-    let out = ops::linear(&tensor_in(x)?, &tensor_in(weight)?, optional_tensor(bias)?.as_ref());
+pub fn linear(x: &JsValue, weight: &JsValue, bias: &JsValue, max_bytes: f64) -> Thrown<JsValue> {
+    let out = ops::linear(&tensor_in(x)?, &tensor_in(weight)?, optional_tensor(bias)?.as_ref(), limit(max_bytes));
     out.map(|out| tensor_out(&out)).map_err(throw)
 }
 
@@ -309,6 +366,24 @@ pub fn layer_norm(x: &JsValue, weight: &JsValue, bias: &JsValue, eps: f32, axis:
     let (weight, bias) = (optional_tensor(weight)?, optional_tensor(bias)?);
     let out = ops::layer_norm(&tensor_in(x)?, weight.as_ref(), bias.as_ref(), eps, axis);
     out.map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = rmsNorm)]
+pub fn rms_norm(x: &JsValue, weight: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let out = ops::rms_norm(&tensor_in(x)?, optional_tensor(weight)?.as_ref(), eps, axis);
+    out.map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen]
+pub fn rotary(x: &JsValue, cos: &JsValue, sin: &JsValue, interleaved: bool) -> Thrown<JsValue> {
+    let out = ops::rotary(&tensor_in(x)?, &tensor_in(cos)?, &tensor_in(sin)?, interleaved);
+    out.map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen]
+pub fn sinusoidal(n: usize, d_model: usize, max_bytes: f64) -> Thrown<JsValue> {
+    count(n as f64 * d_model as f64, max_bytes)?;
+    Ok(tensor_out(&attnscope::sinusoidal(n, d_model)))
 }
 
 #[wasm_bindgen]

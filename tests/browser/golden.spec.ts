@@ -1,33 +1,38 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "@playwright/test";
-import type { Case } from "../golden-cases.ts";
+import { EVERY_CASE, type Files } from "../cases/all.ts";
+import { HARNESS } from "./ports.ts";
 
 const golden = new URL("../golden/", import.meta.url);
 
-test("the golden cases of the posts, in a browser, the engine in its worker", async ({ page }) => {
+test("every golden case, in a browser, the engine in its worker", async ({ page }) => {
   const problems: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error") problems.push(message.text());
   });
   page.on("pageerror", (error) => problems.push(error.message));
-  await page.goto("http://localhost:5321/");
+  await page.goto(HARNESS);
   await page.waitForFunction(() => "attnscope" in globalThis);
 
-  const { cases } = JSON.parse(await readFile(new URL("golden.json", golden), "utf8")) as { cases: Case[] };
-  const data = (await readFile(new URL("golden.safetensors", golden))).toString("base64");
-  const { report, info } = await page.evaluate(
-    async ({ cases, data }) => {
-      const { attnscope, runGolden, readSafetensors } = globalThis as unknown as typeof import("./harness/main.ts");
-      const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0)).buffer;
-      const engine = await attnscope.createEngine();
-      const report = await runGolden(attnscope, engine, cases, readSafetensors(bytes));
-      return { report, info: engine.info };
-    },
-    { cases, data },
-  );
-  console.log(report.passed);
-  expect(report.failed).toEqual([]);
-  expect(report.passed).toEqual({ seedA_mha: 18, seedA_block: 7, seedB_sdpa: 8, seedB_mha: 11 });
+  const read = async (name: keyof Files) => ({
+    manifest: JSON.parse(await readFile(new URL(`${name}.json`, golden), "utf8")) as object,
+    base64: (await readFile(new URL(`${name}.safetensors`, golden))).toString("base64"),
+  });
+  const files = { golden: await read("golden"), onnx: await read("onnx"), arch: await read("arch") };
+  const { reports, info } = await page.evaluate(async (files) => {
+    const { attnscope, runAll } = globalThis as unknown as typeof import("./harness/main.ts");
+    const decoded = Object.entries(files).map(([name, { manifest, base64 }]) => {
+      const tensors = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer;
+      return [name, { manifest, tensors }];
+    });
+    const engine = await attnscope.createEngine();
+    return { reports: await runAll(attnscope, engine, Object.fromEntries(decoded)), info: engine.info };
+  }, files);
+  for (const [name, report] of Object.entries(reports)) {
+    console.log(name, report.passed);
+    expect(report.failed).toEqual([]);
+    expect(report.passed).toEqual(EVERY_CASE[name as keyof Files]);
+  }
   expect(info.kernel).toBe("simd128");
   expect(page.workers().map((worker) => new URL(worker.url()).pathname)).toEqual([
     expect.stringContaining("worker.js"),
@@ -36,7 +41,7 @@ test("the golden cases of the posts, in a browser, the engine in its worker", as
 });
 
 test("an engine destroyed in the middle of a pass rejects it, and a new one works", async ({ page }) => {
-  await page.goto("http://localhost:5321/");
+  await page.goto(HARNESS);
   await page.waitForFunction(() => "attnscope" in globalThis);
   const codes = await page.evaluate(async () => {
     const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");

@@ -2,9 +2,11 @@
 //!   xtask bindgen <arguments of wasm-bindgen>
 //!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
 
+use attnscope::analysis::{CellChange, HeadLabel, HeadPattern, MaskEffect, Moved, PatternScores};
 use attnscope::{
-    Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Mask, MaskAxes, MaskSize, MultiHeadAttentionOptions,
-    Operation, RemaskOptions, ScaledDotProductOptions, Stage, StageInfo, Term, TorchConvention, TransformerOptions,
+    Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Init, Mask, MaskAxes, MaskSize,
+    MultiHeadAttentionOptions, NormKind, Operation, Positions, RemaskOptions, ScaledDotProductOptions, Stage,
+    StageInfo, Term, TorchConvention, TransformerOptions,
 };
 use attnscope_files::Format;
 use ts_rs::{Config, TS};
@@ -25,7 +27,9 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn types() -> String {
-    let mut text = String::from("// Generated from the engine's Rust types; do not edit.\n");
+    let mut text = String::from(
+        "// Generated from the engine's Rust types; do not edit.\nimport type { Tensor } from \"./tensor.ts\";\n",
+    );
     let version = env!("CARGO_PKG_VERSION");
     let build = std::env::var("ATTNSCOPE_BUILD").unwrap_or("local".into());
     text.push_str(&format!(
@@ -51,6 +55,9 @@ fn types() -> String {
         Explanation,
         EmptyRow,
         Activation,
+        NormKind,
+        Positions,
+        Init,
         MultiHeadAttentionOptions,
         TransformerOptions,
         ForwardOptions,
@@ -60,7 +67,13 @@ fn types() -> String {
         MaskSize,
         TorchConvention,
         Mask,
-        Format
+        Format,
+        HeadPattern,
+        PatternScores,
+        HeadLabel,
+        CellChange,
+        MaskEffect,
+        Moved
     );
     text
 }

@@ -1,7 +1,7 @@
 import * as attnscope from "attnscope";
-import { readSafetensors, runGolden } from "../../golden-cases.ts";
+import { runAll } from "../../cases/all.ts";
 
-export { attnscope, readSafetensors, runGolden };
+export { attnscope, runAll };
 
 // Tests reach the package as a page's own script would.
-Object.assign(globalThis, { attnscope, readSafetensors, runGolden });
+Object.assign(globalThis, { attnscope, runAll });

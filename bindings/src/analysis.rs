@@ -1,0 +1,73 @@
+//! `engine.analysis`.
+
+use attnscope::analysis;
+use js_sys::Array;
+use wasm_bindgen::prelude::*;
+
+use crate::convert::{Thrown, object, optional_tensor, options, plain, tensor_in, tensor_out};
+use crate::error::throw;
+use crate::{RawAttention, limit, optional_mask, property};
+
+#[wasm_bindgen]
+pub fn entropy(weights: &JsValue) -> Thrown<JsValue> {
+    analysis::entropy(&tensor_in(weights)?).map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = effectiveKeys)]
+pub fn effective_keys(weights: &JsValue) -> Thrown<JsValue> {
+    analysis::effective_keys(&tensor_in(weights)?).map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = meanDistance)]
+pub fn mean_distance(weights: &JsValue, offset: isize) -> Thrown<JsValue> {
+    analysis::mean_distance(&tensor_in(weights)?, offset).map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = labelHeads)]
+pub fn label_heads(
+    weights: &JsValue,
+    tokens: Option<Vec<i32>>,
+    mask: JsValue,
+    offset: isize,
+    max_bytes: f64,
+) -> Thrown<JsValue> {
+    let (weights, mask) = (tensor_in(weights)?, optional_mask(mask)?);
+    let labels = analysis::label_heads(&weights, tokens.as_deref(), mask.as_ref(), offset, limit(max_bytes));
+    labels.map(|labels| plain(&labels)).map_err(throw)
+}
+
+#[wasm_bindgen]
+pub fn rollout(weights: &Array, residual: bool) -> Thrown<JsValue> {
+    let layers = weights.iter().map(|layer| tensor_in(&layer)).collect::<Thrown<Vec<_>>>()?;
+    analysis::rollout(&layers, residual).map(|out| tensor_out(&out)).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = maskEffect)]
+pub fn mask_effect(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
+    let effect = analysis::mask_effect(&tensor_in(before)?, &tensor_in(after)?).map_err(throw)?;
+    Ok(object(&[
+        ("change", tensor_out(&effect.change)),
+        ("freed", tensor_out(&effect.freed)),
+        ("freedByHead", tensor_out(&effect.freed_by_head)),
+        ("gains", plain(&effect.gains)),
+    ]))
+}
+
+#[wasm_bindgen]
+pub fn moved(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
+    let moved = analysis::moved(&tensor_in(before)?, &tensor_in(after)?).map_err(throw)?;
+    Ok(object(&[("distance", tensor_out(&moved.distance)), ("cosine", tensor_out(&moved.cosine))]))
+}
+
+#[wasm_bindgen]
+impl RawAttention {
+    pub fn ablate(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+        let x = tensor_in(&property(inputs, "x")?)?;
+        let key = optional_tensor(&property(inputs, "key")?)?;
+        let value = optional_tensor(&property(inputs, "value")?)?;
+        let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
+        let (key, value, mask) = (key.as_ref(), value.as_ref(), mask.as_ref());
+        let moved = analysis::ablate(&self.0, &x, key, value, mask, &options, limit(max_bytes));
+        moved.map(|moved| tensor_out(&moved)).map_err(throw)
+    }
+}

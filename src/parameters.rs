@@ -1,0 +1,64 @@
+//! What a module learns: projections and norms, their names, and how they begin.
+
+use std::sync::Arc;
+
+use crate::config::NormKind;
+use crate::tensor::Tensor;
+use crate::torch::Generator;
+
+/// A module's own parameters by name, to be read or replaced.
+pub(crate) type Parameters<'a> = Vec<(String, &'a mut Arc<Tensor>)>;
+
+/// A weight `[out_features, in_features]` and a bias `[out_features]`, under the name they have in a state dict.
+#[derive(Debug, Clone)]
+pub(crate) struct Linear {
+    pub name: &'static str,
+    pub weight: Arc<Tensor>,
+    pub bias: Option<Arc<Tensor>>,
+}
+
+impl Linear {
+    pub fn parameters(&mut self) -> Parameters<'_> {
+        let bias = self.bias.as_mut().map(|bias| (format!("{}.bias", self.name), bias));
+        [(format!("{}.weight", self.name), &mut self.weight)].into_iter().chain(bias).collect()
+    }
+}
+
+/// As `torch.nn.Linear` begins.
+pub(crate) fn draw_linear(
+    generator: &mut Generator,
+    name: &'static str,
+    d_in: usize,
+    d_out: usize,
+    bias: bool,
+) -> Linear {
+    let drawn = generator.linear(d_in, d_out, bias);
+    Linear {
+        name,
+        weight: Arc::new(Tensor { shape: vec![d_out, d_in], data: drawn.weight }),
+        bias: drawn.bias.map(|bias| Arc::new(Tensor { shape: vec![d_out], data: bias })),
+    }
+}
+
+/// The parameters of a norm, each of the width that it normalises; RMSNorm has no bias.
+#[derive(Debug, Clone)]
+pub(crate) struct Norm {
+    pub kind: NormKind,
+    pub weight: Arc<Tensor>,
+    pub bias: Option<Arc<Tensor>>,
+    pub eps: f32,
+}
+
+impl Norm {
+    /// Weights of 1, biases of 0.
+    pub fn new(kind: NormKind, width: usize, bias: bool, eps: f32) -> Self {
+        let filled = |with| Arc::new(Tensor { shape: vec![width], data: vec![with; width] });
+        let bias = (bias && kind == NormKind::Layer).then(|| filled(0.0));
+        Self { kind, weight: filled(1.0), bias, eps }
+    }
+
+    pub fn parameters(&mut self, name: &str) -> Parameters<'_> {
+        let bias = self.bias.as_mut().map(|bias| (format!("{name}.bias"), bias));
+        [(format!("{name}.weight"), &mut self.weight)].into_iter().chain(bias).collect()
+    }
+}
