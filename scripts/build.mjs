@@ -13,7 +13,7 @@ import { compile, fail, run, toolchain, VARIANTS } from "./cargo.mjs";
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const XTASK = `target/debug/xtask${process.platform === "win32" ? ".exe" : ""}`;
-const RUST = ["Cargo.toml", "Cargo.lock", "src"];
+const RUST = ["Cargo.toml", "Cargo.lock", "src", "files"];
 const STAMPS = "target/build-stamps.json";
 
 const npx = (command, ...args) => run(process.execPath, [`node_modules/${command}`, ...args]);

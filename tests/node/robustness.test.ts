@@ -62,7 +62,7 @@ test("a thousand passes leave no memory behind, in JavaScript or in WebAssembly"
       if (i % 100 === 0) await heap();
     }
   };
-  await passes(200);
+  await passes(500);
   const before = await heap();
   await passes(1000);
   const after = await heap();
