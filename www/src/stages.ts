@@ -21,9 +21,10 @@ export function axesOf(stage: Stage): Axes {
 /** A name for each column of a stage: the keys, the features where they have names, else numbers. */
 export function columnsOf(picture: Picture, stage: Stage): readonly string[] {
   if (axesOf(stage).column === "key") return picture.tokens;
-  const count = picture.masked.stage(stage).shape.at(-1) ?? 0;
-  const { features, masked } = picture;
-  const words = masked.stage("value").shape.at(-1) ?? 1;
+  const { trace } = picture.after;
+  const count = trace.stage(stage).shape.at(-1) ?? 0;
+  const { features } = picture;
+  const words = trace.stage("value").shape.at(-1) ?? 1;
   const names: Partial<Record<Stage, (column: number) => string | undefined>> = {
     input: (column) => features[column],
     value: (column) => features[column],
@@ -66,7 +67,7 @@ export function colorsOf(stage: Stage, values: Tensor, hidden: Uint8Array | null
   return { palette: "diverging" as PaletteName, domain: [-end, end] as const };
 }
 
-/** Nonzero where the mask hides; null where it hides nothing. */
-export function hiddenCells({ mask, allowed }: Picture): Uint8Array | null {
-  return mask ? allowed.map((cell) => 1 - cell) : null;
+/** One head's part of what is the same for all heads, or given for each. */
+export function cellsOf(cells: Uint8Array, size: number, head: number): Uint8Array {
+  return cells.length > size ? cells.subarray(head * size, (head + 1) * size) : cells;
 }

@@ -1,7 +1,8 @@
 import type { EngineInfo, Stage } from "attnscope";
 import type { InspectorText } from "attnscope/views";
-import type { Problem } from "./bench.svelte.ts";
-import type { HeadRole } from "./readable-heads.ts";
+import type { Unreadable } from "./reader.ts";
+import type { Problem } from "./refusal.ts";
+import type { BenchStage, RuleName, RuleNumbers } from "./state.ts";
 
 const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
 
@@ -20,6 +21,24 @@ const en = {
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
 
+  state: "State",
+  undo: "Undo",
+  redo: "Redo",
+  copyLink: "Copy link",
+  saveState: "Save",
+  openState: "Open",
+  dismiss: "Dismiss",
+  unreadable: {
+    damaged: () => "This cannot be read: it is damaged, or no state of this page.",
+    too_large: () => "This cannot be opened: it is too large.",
+    newer: () => "This was made by a newer version of the page.",
+    wrong_value: (path) => `This cannot be opened: ${path} is out of range or of the wrong kind.`,
+  } as Record<Unreadable["code"], (path: string) => string>,
+  workIsKept: "Your own work is as it was.",
+  linkTooLong: (kilobytes: string) =>
+    `This state is too large for a link (${kilobytes} kB). Save gives it as a file, which Open reads.`,
+  notStored: "The browser keeps nothing for this page: what is here is lost with the tab. Save gives it as a file.",
+
   sentence: "Sentence",
   tokens: (query: string, head: number) => `What “${query}” attends to in head ${head}. Choose a token to ask another.`,
   askToken: (token: string) => `query ${token}`,
@@ -34,27 +53,17 @@ const en = {
   stages: "Stages of the pass",
   stage: {
     input: "input",
-    key_input: "key input",
-    value_input: "value input",
     query: "query",
     key: "key",
     value: "value",
     scores: "scores",
     scaled: "scaled",
-    capped: "capped",
     masked: "masked",
     weights: "weights",
     context: "context",
     concat: "concat",
     output: "output",
-    residual: "residual",
-    norm: "norm",
-    hidden: "hidden",
-    activation: "activation",
-    feed_forward: "feed-forward",
-    residual2: "residual",
-    norm2: "norm",
-  } satisfies Record<Stage, string> as Record<Stage, string>,
+  } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   stageNote: {
     input: "One row a token: which word it is, and where it stands.",
     query: "What each token asks for.",
@@ -67,15 +76,9 @@ const en = {
     context: "The values, mixed by the weights.",
     concat: "The heads' contexts, side by side.",
     output: "The heads put together by W_O.",
-  } as Partial<Record<Stage, string>>,
+  } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   axis: { query: "query", key: "key", feature: "feature" },
   head: (head: number) => `head ${head}`,
-  role: {
-    previous: "the previous token",
-    first: "the first token",
-    same: "the same word",
-    even: "all evenly",
-  } satisfies Record<HeadRole, string> as Record<HeadRole, string>,
   gridLabel: (title: string, stage: string, row: string, column: string) =>
     `${title}, ${stage}: rows are ${row}, columns are ${column}`,
   cell: (title: string, row: string, column: string, value: string) => `${title}, ${row}, ${column}, ${value}`,
@@ -96,13 +99,41 @@ const en = {
 
   mask: "Mask",
   maskHint: "Click or drag to hide and show. Hatched is hidden.",
-  presets: { none: "none", causal: "causal", padding: "padding", painted: "painted" },
-  padded: "Padding tokens at the end",
-  maskGrid: "Mask for all heads: rows are queries, columns are keys; the space bar turns a cell over",
+  noMask: "none",
+  rules: {
+    causal: "causal",
+    padding: "padding",
+    window: "window",
+    prefix: "prefix",
+    documents: "documents",
+    global: "global",
+    dilated: "dilated",
+    painted: "painted",
+  } satisfies Record<RuleName, string> as Record<RuleName, string>,
+  ruleNumbers: {
+    padded: "tokens at the end",
+    before: "before",
+    after: "after",
+    prefix: "keys",
+    starts: "begin at",
+    globals: "positions",
+    width: "width",
+    stride: "stride",
+  } satisfies Record<keyof RuleNumbers, string> as Record<keyof RuleNumbers, string>,
+  joins: { and: "AND", or: "OR" },
+  joinButton: (join: string) => `${join}: change how the rules join`,
+  not: "NOT",
+  notButton: (rule: string) => `NOT ${rule}`,
+  removeRule: (rule: string) => `Remove ${rule}`,
+  paintFor: "Paint",
+  allHeads: "all heads",
+  maskGrid: (heads: string) => `Mask for ${heads}: rows are queries, columns are keys; the space bar turns a cell over`,
   maskCell: (query: string, key: string, allowed: boolean) =>
     `query ${query}, key ${key}, ${allowed ? "may attend" : "hidden"}`,
   fill: "Hidden scores become",
   fills: { "-1e9": "−1e9", "-inf": "−∞" },
+  emptyRowGives: "An empty row gives",
+  emptyRows: { nan: "NaN", zero: "0" },
   convention: "In PyTorch",
   conventions: { sdpa: "True = keep", mha: "True = hide", additive: "added" },
   noMaskCode: "attn_mask = None",
@@ -116,7 +147,10 @@ const en = {
     `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
   lastPass: (ms: string) => `last pass ${ms} ms`,
   starting: "Starting the engine …",
-  problem: ({ code, message, found }: Problem): string => {
+  problem: ({ code, message, found, range }: Problem): string => {
+    if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
+    if (code === "too_many_tokens")
+      return `${found} tokens are more than the page can show. The picture is that of the last sentence.`;
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
     if (code === "no_tokens") return "Type at least one word. The picture is that of the last sentence.";
@@ -154,6 +188,23 @@ const zh: Text = {
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
 
+  state: "状态",
+  undo: "撤销",
+  redo: "重做",
+  copyLink: "复制链接",
+  saveState: "保存",
+  openState: "打开",
+  dismiss: "知道了",
+  unreadable: {
+    damaged: () => "无法读取：内容已损坏，或不是本页的状态。",
+    too_large: () => "无法打开：内容过大。",
+    newer: () => "这是由更新版本的页面生成的。",
+    wrong_value: (path) => `无法打开：${path} 超出范围或类型不对。`,
+  },
+  workIsKept: "您自己的内容没有改变。",
+  linkTooLong: (kilobytes) => `这个状态太大，放不进链接（${kilobytes} kB）。可用“保存”存成文件，再用“打开”读取。`,
+  notStored: "浏览器没有为本页保存任何内容：关闭标签页后就会丢失。可用“保存”存成文件。",
+
   sentence: "句子",
   tokens: (query, head) => `第 ${head} 个头中“${query}”关注谁。点选词元可换一个查询。`,
   askToken: (token) => `查询 ${token}`,
@@ -168,26 +219,16 @@ const zh: Text = {
   stages: "计算的各个阶段",
   stage: {
     input: "输入",
-    key_input: "键输入",
-    value_input: "值输入",
     query: "查询",
     key: "键",
     value: "值",
     scores: "分数",
     scaled: "缩放",
-    capped: "截顶",
     masked: "掩码后",
     weights: "权重",
     context: "上下文",
     concat: "拼接",
     output: "输出",
-    residual: "残差",
-    norm: "归一化",
-    hidden: "隐藏层",
-    activation: "激活",
-    feed_forward: "前馈",
-    residual2: "残差",
-    norm2: "归一化",
   },
   stageNote: {
     input: "每行一个词元：是哪个词，在哪个位置。",
@@ -204,7 +245,6 @@ const zh: Text = {
   },
   axis: { query: "查询", key: "键", feature: "特征" },
   head: (head) => `头 ${head}`,
-  role: { previous: "前一个词元", first: "第一个词元", same: "相同的词", even: "平均分配" },
   gridLabel: (title, stage, row, column) => `${title}，${stage}：行为${row}，列为${column}`,
   cell: (title, row, column, value) => `${title}，${row}，${column}，${value}`,
   axisValue: { query: (t) => `查询 ${t}`, key: (t) => `键 ${t}`, feature: (t) => `特征 ${t}` },
@@ -219,12 +259,40 @@ const zh: Text = {
 
   mask: "掩码",
   maskHint: "点击或拖动来涂画；斜线为遮住。",
-  presets: { none: "无", causal: "因果", padding: "填充", painted: "手绘" },
-  padded: "末尾的填充词元",
-  maskGrid: "所有头共用的掩码：行为查询，列为键；空格键切换单元格",
+  noMask: "无",
+  rules: {
+    causal: "因果",
+    padding: "填充",
+    window: "滑动窗口",
+    prefix: "前缀",
+    documents: "文档",
+    global: "全局",
+    dilated: "空洞",
+    painted: "手绘",
+  },
+  ruleNumbers: {
+    padded: "末尾词元数",
+    before: "之前",
+    after: "之后",
+    prefix: "键数",
+    starts: "起始位置",
+    globals: "位置",
+    width: "宽度",
+    stride: "步幅",
+  },
+  joins: { and: "与", or: "或" },
+  joinButton: (join) => `${join}：切换规则的组合方式`,
+  not: "非",
+  notButton: (rule) => `非${rule}`,
+  removeRule: (rule) => `去掉${rule}`,
+  paintFor: "涂画",
+  allHeads: "所有头",
+  maskGrid: (heads) => `${heads}的掩码：行为查询，列为键；空格键切换单元格`,
   maskCell: (query, key, allowed) => `查询 ${query}，键 ${key}，${allowed ? "可关注" : "遮住"}`,
   fill: "被遮住的分数变为",
   fills: { "-1e9": "−1e9", "-inf": "−∞" },
+  emptyRowGives: "全遮住的行得到",
+  emptyRows: { nan: "NaN", zero: "0" },
   convention: "PyTorch 写法",
   conventions: { sdpa: "True = 保留", mha: "True = 遮住", additive: "相加" },
   noMaskCode: "attn_mask = None",
@@ -237,7 +305,9 @@ const zh: Text = {
   status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
   starting: "正在启动引擎……",
-  problem: ({ code, message, found }) => {
+  problem: ({ code, message, found, range }) => {
+    if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
+    if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中仍是上一个句子。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
     if (code === "no_tokens") return "请至少输入一个词。图中仍是上一个句子。";
     if (code === "not_divisible") return `d_model 不能被头数整除（${message}）`;
