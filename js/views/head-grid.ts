@@ -16,6 +16,8 @@ export type HeadGridOptions = Omit<
 > & {
   /** `[heads, rows, columns]`, row-major. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
+  /** The head that each matrix is of, where that is not its place. */
+  readonly heads?: readonly number[] | null;
   /** Hidden cells of all heads, `[heads, rows, columns]`, or of one matrix that holds for every head. */
   readonly hidden?: Uint8Array | null;
   /** A name for each head, and what is known of it. */
@@ -65,14 +67,15 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
     };
   }
 
-  function toHeatmap(head: number): HeatmapOptions {
+  function toHeatmap(place: number): HeatmapOptions {
     const { rows, columns } = sizes();
     const size = rows * columns;
-    const { values, hidden, selection: _, titles: __, axes, minWidth: ___, ...rest } = options;
-    const offset = hidden && hidden.length > size ? head * size : 0;
+    const { values, heads: _, hidden, selection: __, titles: ___, axes, minWidth: ____, ...rest } = options;
+    const head = options.heads?.[place] ?? place;
+    const offset = hidden && hidden.length > size ? place * size : 0;
     return {
       ...rest,
-      matrix: { data: values.data.subarray(head * size, (head + 1) * size), rows, columns },
+      matrix: { data: values.data.subarray(place * size, (place + 1) * size), rows, columns },
       hidden: hidden ? hidden.subarray(offset, offset + size) : null,
       selected: cellOf(selection.place),
       isCurrent: selection.place.head === head || values.shape[0] === 1,
@@ -82,7 +85,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
     };
   }
 
-  function addHead(head: number): Head {
+  function addHead(place: number): Head {
     const figure = document.createElement("figure");
     figure.className = "attn-head";
     const caption = document.createElement("figcaption");
@@ -92,7 +95,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
     const picture = document.createElement("div");
     figure.append(caption, picture);
     root.append(figure);
-    return { figure, name, note, view: heatmap(picture, toHeatmap(head)) };
+    return { figure, name, note, view: heatmap(picture, toHeatmap(place)) };
   }
 
   function arrange(): void {

@@ -53,12 +53,18 @@ export interface Picture {
   readonly after: Side;
 }
 
-/** What the engine's analysis says of a picture, a little later than the picture itself. */
-export interface Report {
-  readonly of: Picture;
+/** What the heads of one side do. */
+interface HeadsReport {
   readonly labels: readonly HeadLabel[];
   /** The mean entropy of each head's rows, in nats. */
   readonly entropy: readonly number[];
+}
+
+/** What the engine's analysis says of a picture, a little later than the picture itself. */
+export interface Report {
+  readonly of: Picture;
+  readonly before: HeadsReport;
+  readonly after: HeadsReport;
   readonly effect: MaskEffect;
   readonly moved: Moved;
 }
@@ -159,6 +165,16 @@ export class Bench {
   changeMask(part: Partial<MaskState>, name: string | null = null): void {
     const { masks, edited } = this.work;
     this.change({ masks: masks.map((mask, i) => (i === edited ? { ...mask, ...part } : mask)) }, name);
+  }
+
+  /** A second mask beside the first, at first the same, to be compared with it. */
+  pinMask(): void {
+    this.change({ masks: [this.mask, this.mask], edited: 1 });
+  }
+
+  /** Only the mask that is being edited stays. */
+  unpinMask(): void {
+    this.change({ masks: [this.mask], edited: 0 });
   }
 
   changeRule(part: Partial<RuleNumbers>): void {
@@ -316,20 +332,35 @@ export class Bench {
     const picture = this.picture;
     if (!picture) return;
     const { analysis } = await this.#ready();
-    const [before, after] = [picture.before.trace.stage("weights"), picture.after.trace.stage("weights")];
-    if (after.data.length > MOST_ANALYSED) {
+    const { before, after } = picture;
+    const weights = [before.trace.stage("weights"), after.trace.stage("weights")] as const;
+    if (weights[1].data.length > MOST_ANALYSED) {
       this.report = null;
       return;
     }
-    const [labels, entropies, effect, moved] = await Promise.all([
-      analysis.labelHeads(after, { tokens: picture.tokens, mask: picture.after.mask }),
-      analysis.entropy(after),
-      analysis.maskEffect(before, after),
-      analysis.moved(picture.before.trace.stage("output"), picture.after.trace.stage("output")),
+    const headsBefore = this.#headsReport(analysis, picture, before);
+    const [one, other, effect, moved] = await Promise.all([
+      headsBefore,
+      before.trace === after.trace ? headsBefore : this.#headsReport(analysis, picture, after),
+      analysis.maskEffect(...weights),
+      analysis.moved(before.trace.stage("output"), after.trace.stage("output")),
     ]);
-    const n = entropies.data.length / picture.nHeads;
+    this.report = { of: picture, before: one, after: other, effect, moved };
+  }
+
+  async #headsReport(
+    analysis: Engine["analysis"],
+    { tokens, nHeads }: Picture,
+    { trace, mask }: Side,
+  ): Promise<HeadsReport> {
+    const weights = trace.stage("weights");
+    const [labels, entropies] = await Promise.all([
+      analysis.labelHeads(weights, { tokens, mask }),
+      analysis.entropy(weights),
+    ]);
+    const n = entropies.data.length / nHeads;
     const entropy = labels.map((_, head) => mean(entropies.data.subarray(head * n, (head + 1) * n)));
-    this.report = { of: picture, labels, entropy, effect, moved };
+    return { labels, entropy };
   }
 }
 

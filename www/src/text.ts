@@ -1,8 +1,8 @@
-import type { EngineInfo, Stage } from "attnscope";
+import type { EngineInfo, HeadLabel, Stage } from "attnscope";
 import type { InspectorText } from "attnscope/views";
 import type { Unreadable } from "./reader.ts";
 import type { Problem } from "./refusal.ts";
-import type { BenchStage, RuleName, RuleNumbers } from "./state.ts";
+import type { BenchStage, Comparing, RuleName, RuleNumbers } from "./state.ts";
 
 const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
 
@@ -13,6 +13,12 @@ interface Freed {
   readonly row: string;
   readonly all: string;
   readonly rows: number;
+}
+
+interface Compared {
+  readonly comparing: Record<Comparing, string>;
+  readonly sideBySide: Record<Exclude<Comparing, "all">, string>;
+  readonly freed: (freed: Freed) => string;
 }
 
 const en = {
@@ -89,15 +95,57 @@ const en = {
   },
 
   compare: "Show",
-  comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
-  sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
+  /** What is compared: with and without a mask, or two masks. */
+  single: {
+    comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
+    sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
+    freed: ({ head, query, row, all, rows }: Freed) =>
+      `Head ${head}: the mask freed ${row} of the attention of query “${query}”, and ${all} of ${rows} over all rows.`,
+  } as Compared,
+  pair: {
+    comparing: { with: "mask B", without: "mask A", difference: "B − A", all: "side by side" },
+    sideBySide: { without: "mask A", with: "mask B", difference: "B − A" },
+    freed: ({ head, query, row, all, rows }: Freed) =>
+      `Head ${head}: from A to B, ${row} of the attention of query “${query}” went to other keys, and ${all} of ${rows} over all rows.`,
+  } as Compared,
   hidden: "hidden",
-  freed: ({ head, query, row, all, rows }: Freed) =>
-    `Head ${head}: the mask freed ${row} of the attention of query “${query}”, and ${all} of ${rows} over all rows.`,
+  effect: "What the mask did",
+  effectOfPair: "What changes from A to B",
+  freedByHead: (rows: number) => `Attention freed, of ${rows} a head`,
+  gains: "Cells that got the most",
+  gain: (head: string, query: string, key: string) => `${head}, ${query} → ${key}`,
+  noGains: "none",
+  moved: "How far each output moved",
+  token: "token",
+  distance: "distance",
+  cosine: "cosine",
+
+  headsPlayed: "Heads that take part",
+  headsOn: "Heads",
+  headSwitch: (head: number) => `head ${head} takes part`,
+  solo: (head: number) => `only ${head}`,
+  average: "average",
+  byEntropy: "by entropy",
+  off: "off",
+  entropy: (nats: string) => `entropy ${nats}`,
+  meanOf: (heads: readonly number[]) => `mean of heads ${heads.join(", ")}`,
+  label: {
+    previous_token: "previous token",
+    next_token: "next token",
+    first_token: "first token",
+    diagonal: "itself",
+    same_token: "same token",
+    uniform: "even",
+    mixed: "mixed",
+  } satisfies Record<HeadLabel["label"], string> as Record<HeadLabel["label"], string>,
+
   emptyRow: (head: number, query: string) =>
     `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are NaN (head ${head}).`,
 
   mask: "Mask",
+  pin: "compare two",
+  unpin: (mask: string) => `keep only ${mask}`,
+  editedMask: "The mask being edited",
   maskHint: "Click or drag to hide and show. Hatched is hidden.",
   noMask: "none",
   rules: {
@@ -250,14 +298,55 @@ const zh: Text = {
   axisValue: { query: (t) => `查询 ${t}`, key: (t) => `键 ${t}`, feature: (t) => `特征 ${t}` },
 
   compare: "显示",
-  comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
-  sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
+  single: {
+    comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
+    sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
+    freed: ({ head, query, row, all, rows }) =>
+      `头 ${head}：掩码释放了查询“${query}”的 ${row} 注意力，所有行合计 ${rows} 中的 ${all}。`,
+  },
+  pair: {
+    comparing: { with: "掩码 B", without: "掩码 A", difference: "B − A", all: "并排" },
+    sideBySide: { without: "掩码 A", with: "掩码 B", difference: "B − A" },
+    freed: ({ head, query, row, all, rows }) =>
+      `头 ${head}：从 A 到 B，查询“${query}”有 ${row} 的注意力转到别的键，所有行合计 ${rows} 中的 ${all}。`,
+  },
   hidden: "遮住",
-  freed: ({ head, query, row, all, rows }) =>
-    `头 ${head}：掩码释放了查询“${query}”的 ${row} 注意力，所有行合计 ${rows} 中的 ${all}。`,
+  effect: "掩码做了什么",
+  effectOfPair: "从 A 到 B 的变化",
+  freedByHead: (rows) => `释放的注意力，每个头共 ${rows}`,
+  gains: "得到最多的单元格",
+  gain: (head, query, key) => `${head}，${query} → ${key}`,
+  noGains: "无",
+  moved: "各词元输出移动多远",
+  token: "词元",
+  distance: "距离",
+  cosine: "余弦",
+
+  headsPlayed: "参与计算的头",
+  headsOn: "头",
+  headSwitch: (head) => `头 ${head} 参与计算`,
+  solo: (head) => `只留 ${head}`,
+  average: "平均",
+  byEntropy: "按熵排序",
+  off: "关闭",
+  entropy: (nats) => `熵 ${nats}`,
+  meanOf: (heads) => `头 ${heads.join("、")} 的平均`,
+  label: {
+    previous_token: "前一个词元",
+    next_token: "后一个词元",
+    first_token: "第一个词元",
+    diagonal: "自身",
+    same_token: "相同的词",
+    uniform: "平均",
+    mixed: "混合",
+  },
+
   emptyRow: (head, query) => `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 NaN（头 ${head}）。`,
 
   mask: "掩码",
+  pin: "比较两个",
+  unpin: (mask) => `只留 ${mask}`,
+  editedMask: "正在编辑的掩码",
   maskHint: "点击或拖动来涂画；斜线为遮住。",
   noMask: "无",
   rules: {
