@@ -8,11 +8,24 @@ import {
   type Moved,
   type MultiHeadAttention,
   Selection,
+  type StateDict,
   type Tensor,
   type Trace,
 } from "attnscope";
 import { History } from "./history.svelte.ts";
 import { toMask } from "./mask-algebra.ts";
+import {
+  ALL_SEEDED,
+  editedMatrix,
+  inputOf,
+  type Matrix,
+  type MatrixName,
+  matrixInUse,
+  toEdit,
+  typedMatrices,
+  weightsOf,
+} from "./matrices.ts";
+import type { Edit, NumberGrid } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
@@ -26,6 +39,7 @@ import {
   NO_MASK,
   type Numbers,
   type RuleNumbers,
+  type Source,
   type Work,
 } from "./state.ts";
 import { tokenize } from "./tokens.ts";
@@ -40,6 +54,13 @@ export interface Side {
   readonly hidden: Uint8Array | null;
 }
 
+export interface Sizes {
+  readonly dModel: number;
+  readonly nHeads: number;
+  readonly dK: number;
+  readonly dV: number;
+}
+
 /** What is on the page at one moment: one input, and the two passes that are compared. */
 export interface Picture {
   readonly tokens: readonly string[];
@@ -48,6 +69,10 @@ export interface Picture {
   readonly nHeads: number;
   readonly off: readonly number[];
   readonly numbers: Numbers;
+  readonly sizes: Sizes;
+  readonly x: Tensor;
+  /** Null where they are drawn of the seed alone. */
+  readonly weights: StateDict | null;
   /** Without a mask, or under mask A of two. */
   readonly before: Side;
   readonly after: Side;
@@ -181,6 +206,50 @@ export class Bench {
     this.changeMask({ numbers: { ...this.mask.numbers, ...part } }, `rule ${Object.keys(part)}`);
   }
 
+  /** Numbers of one's own: those of before, or at first those that are in use. */
+  chooseSource(source: Source): void {
+    if (source === "own" && !this.work.numbers.own) this.startOwn();
+    else this.changeNumbers({ source });
+  }
+
+  /** Makes the numbers that are in use ones to edit. */
+  startOwn(from: Source = this.work.numbers.source): void {
+    if (from !== "readable") {
+      this.changeNumbers({ source: "own", own: ALL_SEEDED });
+      return;
+    }
+    const { x, weights, sizes } = readableHeads(this.tokens);
+    const typed = (size: number) => String(size);
+    this.changeNumbers({
+      source: "own",
+      own: typedMatrices(x, weights),
+      dModel: typed(sizes.dModel),
+      nHeads: typed(sizes.nHeads),
+      dK: typed(sizes.dK),
+      dV: typed(sizes.dV),
+    });
+  }
+
+  changeMatrix(name: MatrixName, part: Partial<Matrix>): void {
+    const own = this.work.numbers.own ?? ALL_SEEDED;
+    this.changeNumbers({ own: { ...own, [name]: { ...own[name], ...part } } });
+  }
+
+  /** A matrix as one edits it; null before there is one. */
+  matrixToEdit(name: MatrixName): NumberGrid | null {
+    const { picture } = this;
+    const { own } = this.work.numbers;
+    if (!picture?.weights || !own) return null;
+    return toEdit(own[name], matrixInUse(name, picture.x, picture.weights));
+  }
+
+  editMatrix(name: MatrixName, edits: readonly Edit[]): void {
+    const { picture } = this;
+    const { own } = this.work.numbers;
+    if (!picture?.weights || !own) return;
+    this.changeMatrix(name, editedMatrix(own[name], matrixInUse(name, picture.x, picture.weights), edits));
+  }
+
   changeHeads(part: Partial<HeadsState>): void {
     this.change({ heads: { ...this.work.heads, ...part } });
   }
@@ -265,8 +334,8 @@ export class Bench {
     };
     if (tokens.length === 0) refuse("no_tokens", "the sentence has no tokens");
     if (tokens.length > LIMITS.tokens) refuse("too_many_tokens", `found ${tokens.length}, at most ${LIMITS.tokens}`);
-    const build = this.#numbers.source === "readable" ? this.#readable : this.#torch;
-    const base = await build.call(this, engine, tokens);
+    const base =
+      this.#numbers.source === "readable" ? await this.#readable(engine, tokens) : await this.#drawn(engine, tokens);
     this.#base?.plain.dispose();
     this.#base = base;
   }
@@ -275,29 +344,41 @@ export class Bench {
     const { x, sizes, weights, features } = readableHeads(tokens);
     const module = engine.multiHeadAttention(sizes);
     await module.loadStateDict(weights);
-    return this.#pass(module, x, { tokens, features, nHeads: sizes.nHeads });
+    return this.#pass(module, { tokens, features, sizes, x, weights });
   }
 
-  async #torch(engine: Engine, tokens: readonly string[]): Promise<Base> {
+  /** X and the weights as PyTorch draws them, or in their place those that have another origin. */
+  async #drawn(engine: Engine, tokens: readonly string[]): Promise<Base> {
     const { numbers } = this.work;
+    const own = numbers.source === "own" ? numbers.own : null;
     const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
     const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
+    const dK = numbers.dK.trim() === "" ? undefined : whole("dK", numbers.dK, 1, LIMITS.dK);
+    const dV = numbers.dV.trim() === "" ? undefined : whole("dV", numbers.dV, 1, LIMITS.dK);
+    const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads };
     const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
-    const drawn: Promise<Tensor> = generator[numbers.draw]([tokens.length, dModel]);
-    const module = engine.multiHeadAttention({ dModel, nHeads, generator });
-    return this.#pass(module, await drawn, { tokens, features: [], nHeads });
+    const n = tokens.length;
+    const given = own && inputOf(own.x, tokens, dModel);
+    const isDrawn = own === null || own.x.origin === "seed";
+    const drawn = isDrawn ? generator[numbers.draw]([n, dModel]) : null;
+    const module = engine.multiHeadAttention({ dModel, nHeads, dK, dV, generator });
+    const x = given ?? (await (drawn ?? engine.ops.sinusoidal(n, dModel)));
+    if (!own) return this.#pass(module, { tokens, features: [], sizes, x, weights: null });
+    const weights = weightsOf(own, await module.stateDict());
+    await module.loadStateDict(weights);
+    return this.#pass(module, { tokens, features: [], sizes, x, weights });
   }
 
   async #pass(
     module: MultiHeadAttention,
-    x: Tensor,
-    shape: Pick<Base, "tokens" | "features" | "nHeads">,
+    of: Pick<Base, "tokens" | "features" | "sizes" | "x" | "weights">,
   ): Promise<Base> {
-    const off = this.#off.filter((head) => head < shape.nHeads);
+    const { nHeads } = of.sizes;
+    const off = this.#off.filter((head) => head < nHeads);
     const headMask =
-      off.length === 0 ? undefined : Array.from({ length: shape.nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
-    const { trace } = await module.forward(x, { trace: true, headMask });
-    return { ...shape, off, numbers: this.#numbers, plain: trace as Trace };
+      off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
+    const { trace } = await module.forward(of.x, { trace: true, headMask });
+    return { ...of, nHeads, off, numbers: this.#numbers, plain: trace as Trace };
   }
 
   async #remask(): Promise<void> {

@@ -1,4 +1,4 @@
-import { fromBase64, toBase64 } from "./base64.ts";
+import { fromBase64 } from "./base64.ts";
 import { list, type Reader, record, text, Unreadable, whole } from "./reader.ts";
 
 /** Cells painted by hand: one matrix for all heads or one for each, nonzero where a query may attend to a key. */
@@ -11,19 +11,6 @@ export interface Painted {
 const MOST_CELLS = 4096;
 const MOST_HEADS = 256;
 const LONGEST = 4_000_000;
-
-function pack(cells: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(Math.ceil(cells.length / 8));
-  cells.forEach((cell, i) => {
-    if (cell !== 0) bytes[i >> 3] = (bytes[i >> 3] ?? 0) | (1 << (i & 7));
-  });
-  return bytes;
-}
-
-/** For `JSON.stringify`: eight cells a byte, as base64. */
-export function packCells(_name: string, value: unknown): unknown {
-  return value instanceof Uint8Array ? toBase64(pack(value)) : value;
-}
 
 const readPacked = record<{ rows: number; columns: number; cells: readonly string[] }>(
   { rows: whole(1, MOST_CELLS), columns: whole(1, MOST_CELLS), cells: list(text(LONGEST), 1, MOST_HEADS) },

@@ -1,12 +1,15 @@
 import { AttnError } from "attnscope";
 import type { RuleNumbers } from "./state.ts";
 
-export type Field = "sentence" | "seed" | "nHeads" | "dModel" | keyof RuleNumbers;
+export type Field = "sentence" | "seed" | "nHeads" | "dModel" | "dK" | "dV" | keyof RuleNumbers;
 
 /** What was refused, and the field it concerns. */
 export interface Problem {
   readonly field: Field;
-  /** An engine's code, or one of the page's own: `not_whole`, `out_of_range`, `no_tokens`, `too_many_tokens`. */
+  /**
+   * An engine's code, or one of the page's own: `not_whole`, `out_of_range`, `no_tokens`, `too_many_tokens`,
+   * `too_few_columns`.
+   */
   readonly code: string;
   readonly found: string;
   readonly message: string;
@@ -20,7 +23,7 @@ export class Refusal extends Error {
   }
 }
 
-const FIELDS: Record<string, Field> = { dModel: "dModel", nHeads: "nHeads", seed: "seed" };
+const FIELDS: Record<string, Field> = { dModel: "dModel", nHeads: "nHeads", dK: "dK", dV: "dV", seed: "seed" };
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof Refusal) return error.problem;

@@ -1,8 +1,10 @@
 import type { Place, Stage } from "attnscope";
-import { type Painted, packCells, readPainted } from "./painted.ts";
+import { type Matrices, readMatrices } from "./matrices.ts";
+import { packed } from "./packed.ts";
+import { type Painted, readPainted } from "./painted.ts";
 import { flag, list, oneOf, orNull, type Reader, record, text, typedNumber, Unreadable, whole } from "./reader.ts";
 
-export type Source = "readable" | "torch";
+export type Source = "readable" | "torch" | "own";
 export type Draw = "rand" | "randn";
 export type Fill = "-1e9" | "-inf";
 export type EmptyRow = "nan" | "zero";
@@ -18,6 +20,11 @@ export interface Numbers {
   readonly seed: string;
   readonly nHeads: string;
   readonly dModel: string;
+  /** Nothing for d_model / heads. */
+  readonly dK: string;
+  readonly dV: string;
+  /** Numbers of one's own; null until they are first asked for. */
+  readonly own: Matrices | null;
 }
 
 /** One rule of a mask and how it joins those before it. */
@@ -73,7 +80,7 @@ export interface BenchState extends Work {
   readonly place: Omit<Place, "layer">;
 }
 
-export const LIMITS = { sentence: 20_000, tokens: 4096, nHeads: 256, dModel: 4096 } as const;
+export const LIMITS = { sentence: 20_000, tokens: 4096, nHeads: 256, dModel: 4096, dK: 1024 } as const;
 
 export const NO_MASK: MaskState = {
   terms: [],
@@ -93,7 +100,7 @@ export const NO_MASK: MaskState = {
 
 export const START: BenchState = {
   sentence: "the cat sat on the mat",
-  numbers: { source: "readable", draw: "rand", seed: "42", nHeads: "4", dModel: "16" },
+  numbers: { source: "readable", draw: "rand", seed: "42", nHeads: "4", dModel: "16", dK: "", dV: "", own: null },
   masks: [NO_MASK],
   edited: 0,
   fill: "-1e9",
@@ -155,11 +162,14 @@ const readFields: Reader<BenchState> = record<BenchState>(
     sentence: text(LIMITS.sentence),
     numbers: record<Numbers>(
       {
-        source: oneOf("readable", "torch"),
+        source: oneOf("readable", "torch", "own"),
         draw: oneOf("rand", "randn"),
         seed: typedNumber(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
         nHeads: typedNumber(-LIMITS.nHeads, LIMITS.nHeads),
         dModel: typedNumber(-LIMITS.dModel, LIMITS.dModel),
+        dK: typedNumber(-LIMITS.dK, LIMITS.dK),
+        dV: typedNumber(-LIMITS.dK, LIMITS.dK),
+        own: orNull(readMatrices),
       },
       START.numbers,
     ),
@@ -185,7 +195,7 @@ const VERSION = 1;
 /** The state as JSON; only what differs from the start, so that links stay short. */
 export function writeState(state: BenchState): string {
   const fields = (Object.keys(START) as (keyof BenchState)[])
-    .map((name) => [name, JSON.stringify(state[name], packCells)] as const)
+    .map((name) => [name, JSON.stringify(state[name], packed)] as const)
     .filter(([name, json]) => json !== JSON.stringify(START[name]));
   return `{"attnscope":${VERSION}${fields.map(([name, json]) => `,"${name}":${json}`).join("")}}`;
 }

@@ -1,5 +1,6 @@
 import type { EngineInfo, HeadLabel, Stage } from "attnscope";
 import type { InspectorText } from "attnscope/views";
+import type { Origin } from "./matrices.ts";
 import type { Unreadable } from "./reader.ts";
 import type { Problem } from "./refusal.ts";
 import type { BenchStage, Comparing, RuleName, RuleNumbers } from "./state.ts";
@@ -50,11 +51,36 @@ const en = {
   askToken: (token: string) => `query ${token}`,
 
   source: "Numbers from",
-  sources: { readable: "Readable heads", torch: "PyTorch seed" },
+  sources: { readable: "Readable heads", torch: "PyTorch seed", own: "Own numbers" },
   draw: "X drawn by",
   seed: "Seed",
   nHeads: "Heads",
   dModel: "d_model",
+
+  ownNumbers: "Own numbers",
+  matrix: "Matrix",
+  origin: (matrix: string) => `Numbers of ${matrix}`,
+  origins: {
+    seed: "seed",
+    one_hot: "one-hot",
+    sinusoidal: "sinusoidal",
+    zeros: "zeros",
+    identity: "identity",
+    typed: "typed",
+  } satisfies Record<Origin, string> as Record<Origin, string>,
+  copyReadable: "Copy readable heads",
+  headAndFeature: (head: number, feature: number) => `head ${head} · ${feature}`,
+  numberGrid: (matrix: string, rows: number, columns: number) =>
+    `${matrix}, ${rows} rows and ${columns} columns of numbers`,
+  gridHint: "Type into a cell, or paste a block from a spreadsheet. Enter opens a cell, Escape leaves it.",
+  notANumber: (row: number, column: number, typed: string) =>
+    `Row ${row}, column ${column}: “${typed}” is not a number.`,
+  numberStays: (number: string, others: number) =>
+    others === 0
+      ? `${number} stays in use.`
+      : `${number} stays in use. ${others} more ${others === 1 ? "cell is" : "cells are"} marked.`,
+  pasteTooLarge: (cells: number) =>
+    `${cells} pasted ${cells === 1 ? "cell lies" : "cells lie"} outside the grid and ${cells === 1 ? "was" : "were"} left out.`,
 
   stages: "Stages of the pass",
   stage: {
@@ -188,6 +214,7 @@ const en = {
 
   inspector: "How this number is made",
   program: "The same numbers in PyTorch",
+  programTooLong: "There are too many numbers of one's own to write them all out.",
   copy: "Copy",
   copied: "Copied",
 
@@ -196,6 +223,8 @@ const en = {
   lastPass: (ms: string) => `last pass ${ms} ms`,
   starting: "Starting the engine …",
   problem: ({ code, message, found, range }: Problem): string => {
+    if (code === "too_few_columns")
+      return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
     if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
     if (code === "too_many_tokens")
       return `${found} tokens are more than the page can show. The picture is that of the last sentence.`;
@@ -258,11 +287,31 @@ const zh: Text = {
   askToken: (token) => `查询 ${token}`,
 
   source: "数值来源",
-  sources: { readable: "可读的头", torch: "PyTorch 种子" },
+  sources: { readable: "可读的头", torch: "PyTorch 种子", own: "自己的数" },
   draw: "X 取自",
   seed: "种子",
   nHeads: "头数",
   dModel: "d_model",
+
+  ownNumbers: "自己的数",
+  matrix: "矩阵",
+  origin: (matrix) => `${matrix} 的数值`,
+  origins: {
+    seed: "种子",
+    one_hot: "独热",
+    sinusoidal: "正弦位置",
+    zeros: "全零",
+    identity: "单位阵",
+    typed: "手填",
+  },
+  copyReadable: "复制可读的头",
+  headAndFeature: (head, feature) => `头 ${head} · ${feature}`,
+  numberGrid: (matrix, rows, columns) => `${matrix}，${rows} 行 ${columns} 列`,
+  gridHint: "直接在单元格中输入，或从电子表格粘贴一块。回车打开单元格，Esc 离开。",
+  notANumber: (row, column, typed) => `第 ${row} 行第 ${column} 列：“${typed}”不是数。`,
+  numberStays: (number, others) =>
+    others === 0 ? `仍使用 ${number}。` : `仍使用 ${number}。另有 ${others} 个单元格已标出。`,
+  pasteTooLarge: (cells) => `粘贴的内容有 ${cells} 个单元格超出表格，未写入。`,
 
   stages: "计算的各个阶段",
   stage: {
@@ -388,6 +437,7 @@ const zh: Text = {
 
   inspector: "这个数是怎么来的",
   program: "用 PyTorch 得到同样的数",
+  programTooLong: "自己的数太多，无法全部写出。",
   copy: "复制",
   copied: "已复制",
 
@@ -395,6 +445,7 @@ const zh: Text = {
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
   starting: "正在启动引擎……",
   problem: ({ code, message, found, range }) => {
+    if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
     if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
     if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中仍是上一个句子。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
