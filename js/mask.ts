@@ -16,6 +16,7 @@ export class Mask {
   readonly rule: MaskRule;
 
   constructor(rule: MaskRule) {
+    checkSize(rule);
     this.rule = rule;
   }
 
@@ -38,6 +39,24 @@ export class Mask {
   toTorch(convention: TorchConvention): string {
     return throwTyped(() => glue().toTorch(this.rule, convention));
   }
+}
+
+const DEEPEST = 64;
+const MOST_RULES = 4096;
+
+/** The engine reads rules one inside the other; and a mask joined with itself again and again is soon more than fits. */
+function checkSize(outermost: MaskRule): void {
+  let rules = 0;
+  const visit = (rule: MaskRule, depth: number): void => {
+    if (depth > DEEPEST) throw invalidOption("mask", depth, `at most ${DEEPEST} masks inside each other`);
+    if (++rules > MOST_RULES) throw invalidOption("mask", rules, `at most ${MOST_RULES} rules`);
+    if (rule.rule === "and" || rule.rule === "or") {
+      visit(rule.left, depth + 1);
+      visit(rule.right, depth + 1);
+    } else if (rule.rule === "not") visit(rule.mask, depth + 1);
+    else if (rule.rule === "perHead") for (const inner of rule.masks) visit(inner, depth + 1);
+  };
+  visit(outermost, 1);
 }
 
 export function ruleOf(value: unknown, argument: string): MaskRule {

@@ -184,6 +184,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
                 constants,
             )
         }
+        Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
         Made::Same { from } => {
             let source = step_of(*from);
             let (at, formula) = match (&source.shape[..], index) {

@@ -3,6 +3,8 @@
 //! Inside, a cell is *allowed* (the query may attend to the key) or *hidden*. Whether a matrix's true means the one or the
 //! other is said by the one who makes it: [`Mask::Keep`] or [`Mask::Masked`].
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AttnError, Result};
@@ -196,6 +198,16 @@ impl ResolvedMask {
         ((batch % n_batch) * n_heads + head % n_heads) * n_q * n_k
     }
 
+    /// For each row of every matrix, from its first to behind its last allowed key.
+    pub(crate) fn visible(&self) -> Vec<Range<usize>> {
+        let range = |row: &[u8]| {
+            let first = row.iter().position(|&allowed| allowed != 0);
+            let last = row.iter().rposition(|&allowed| allowed != 0);
+            first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+        };
+        self.allowed.chunks_exact(self.shape[3]).map(range).collect()
+    }
+
     /// The same with so many keys more behind the others, open to all.
     pub(crate) fn with_open_keys(self, more: usize) -> Self {
         let [batch, heads, n_q, n_k] = self.shape;
@@ -258,6 +270,7 @@ impl Mask {
                 return Err(AttnError::option(name, axis, "a whole number of at least 1"));
             }
         }
+        self.check_depth(MAX_DEPTH)?;
         self.check(scores)?;
         let varies = self.varies();
         let shape = [
@@ -350,8 +363,7 @@ impl Mask {
             }
             Self::Documents { ids } => {
                 let last = first.iter().max().unwrap_or(&0) + size.n_q as i64;
-                let none_before = first != [0] || size.n_q == size.n_k;
-                if ids.len() != size.n_k || last > size.n_k as i64 || !none_before {
+                if ids.len() != size.n_k || last > size.n_k as i64 {
                     return unfit(
                         vec![ids.len()],
                         "one document id for each position, each query at the position of a key",
@@ -408,6 +420,22 @@ impl Mask {
         }
     }
 
+    fn check_depth(&self, left: usize) -> Result<()> {
+        match self {
+            _ if left == 0 => {
+                let found = format!("masks more than {MAX_DEPTH} deep in each other");
+                Err(AttnError::option("mask", found, &format!("at most {MAX_DEPTH}")))
+            }
+            Self::And { left: a, right: b } | Self::Or { left: a, right: b } => {
+                a.check_depth(left - 1)?;
+                b.check_depth(left - 1)
+            }
+            Self::Not { mask } => mask.check_depth(left - 1),
+            Self::PerHead { masks } => masks.iter().try_for_each(|mask| mask.check_depth(left - 1)),
+            _ => Ok(()),
+        }
+    }
+
     fn varies(&self) -> Varies {
         let none = Varies { by_batch: false, by_head: false, has_bias: false };
         match self {
@@ -424,6 +452,9 @@ impl Mask {
         }
     }
 }
+
+/// How deep masks may lie in each other.
+const MAX_DEPTH: usize = 64;
 
 fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<usize> {
     let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
@@ -533,6 +564,7 @@ impl Mask {
     /// # Errors
     /// `invalid_option` for `not` of a mask that adds to the scores.
     pub fn to_torch(&self, convention: TorchConvention) -> Result<String> {
+        self.check_depth(MAX_DEPTH)?;
         let Code { keep, bias } = self.code()?;
         let additive = |keep: Option<String>, bias: Option<String>| match (keep, bias) {
             (None, None) => "torch.zeros(n_q, n_k)".into(),
@@ -594,13 +626,17 @@ impl Mask {
                     bias: stack(|code| &code.bias, "torch.zeros(n_q, n_k)"),
                 })
             }
-            Self::Keep { shape, data, axes } => keep(torch_bool(shape, data, *axes)),
-            Self::Masked { shape, data, axes } => keep(format!("~{}", torch_bool(shape, data, *axes))),
+            Self::Keep { shape, data, axes } => keep(torch_bool(shape, data, *axes)?),
+            Self::Masked { shape, data, axes } => keep(format!("~{}", torch_bool(shape, data, *axes)?)),
             Self::Additive { shape, data, axes } => {
+                check_cells(shape, data.len() / 4)?;
                 let numbers = data.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
                 let bias =
                     format!("torch.tensor({}){}", nested(shape, numbers.map(torch_number)), unsqueeze(shape, *axes));
                 Ok(Code { keep: None, bias: Some(bias) })
+            }
+            Self::Alibi { heads } if *heads > MOST_SLOPES => {
+                Err(AttnError::option("alibi", heads, &format!("at most {MOST_SLOPES} heads")))
             }
             Self::Alibi { heads } => {
                 let slopes: Vec<f32> = (0..*heads).map(|head| alibi_slope(head, *heads)).collect();
@@ -657,9 +693,21 @@ struct Code {
     bias: Option<String>,
 }
 
-fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> String {
+/// The most slopes that are written out.
+const MOST_SLOPES: usize = 1 << 16;
+
+fn check_cells(shape: &[usize], cells: usize) -> Result<()> {
+    if cells > 0 && shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
+        Ok(())
+    } else {
+        Err(AttnError::option("mask", format!("{cells} cells for shape {shape:?}"), "as many as the shape says"))
+    }
+}
+
+fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> Result<String> {
+    check_cells(shape, data.len())?;
     let cells = data.iter().map(|&cell| String::from(if cell != 0 { "1" } else { "0" }));
-    format!("torch.tensor({}, dtype=torch.bool){}", nested(shape, cells), unsqueeze(shape, axes))
+    Ok(format!("torch.tensor({}, dtype=torch.bool){}", nested(shape, cells), unsqueeze(shape, axes)))
 }
 
 fn unsqueeze(shape: &[usize], axes: Option<MaskAxes>) -> &'static str {
@@ -784,6 +832,22 @@ mod tests {
         ] {
             assert_eq!(mask.materialize(SIZE, 1 << 20).unwrap_err().code().as_str(), "mask_shape");
         }
+    }
+
+    #[test]
+    fn a_mask_too_deep_or_too_large_for_its_cells_is_refused() {
+        let deep = |depth: usize| (1..depth).fold(Mask::Causal, |mask, _| Mask::Not { mask: Box::new(mask) });
+        assert!(deep(64).materialize(SIZE, 1 << 20).is_ok() && deep(64).to_torch(TorchConvention::Sdpa).is_ok());
+        for mask in [
+            deep(65),
+            Mask::Keep { shape: vec![1 << 40], data: vec![], axes: None },
+            Mask::Masked { shape: vec![1 << 40, 0], data: vec![], axes: None },
+            Mask::Additive { shape: vec![usize::MAX, 2], data: vec![], axes: None },
+            Mask::Alibi { heads: usize::MAX },
+        ] {
+            assert_eq!(mask.to_torch(TorchConvention::Sdpa).unwrap_err().code().as_str(), "invalid_option");
+        }
+        assert_eq!(deep(65).materialize(SIZE, 1 << 20).unwrap_err().code().as_str(), "invalid_option");
     }
 
     #[test]
