@@ -2,6 +2,7 @@ import {
   createEngine,
   type Engine,
   type EngineInfo,
+  type FileFormat,
   type HeadLabel,
   type Mask,
   type MaskEffect,
@@ -272,6 +273,11 @@ export class Bench {
   open({ place, ...work }: BenchState): void {
     this.#history.replace(work);
     this.selection.set(place);
+  }
+
+  /** A file of tensors. */
+  async write(tensors: Readonly<Record<string, Tensor>>, format: FileFormat): Promise<Uint8Array> {
+    return (await this.#ready()).writeTensors(tensors, format);
   }
 
   undo(): void {

@@ -1,6 +1,6 @@
 /** Gives the person a file. */
-export function download(name: string, content: BlobPart, type: string): void {
-  const address = URL.createObjectURL(new Blob([content], { type }));
+export function download(name: string, content: string | Uint8Array, type = "application/octet-stream"): void {
+  const address = URL.createObjectURL(new Blob([content as BlobPart], { type }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

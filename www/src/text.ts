@@ -146,6 +146,9 @@ const en = {
   distance: "distance",
   cosine: "cosine",
 
+  saveStage: (stage: string) => `Save ${stage} as`,
+  savePass: "the whole pass as",
+
   headsPlayed: "Heads that take part",
   headsOn: "Heads",
   headSwitch: (head: number) => `head ${head} takes part`,
@@ -370,6 +373,9 @@ const zh: Text = {
   token: "词元",
   distance: "距离",
   cosine: "余弦",
+
+  saveStage: (stage) => `将${stage}存为`,
+  savePass: "整个计算存为",
 
   headsPlayed: "参与计算的头",
   headsOn: "头",
