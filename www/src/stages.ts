@@ -54,19 +54,17 @@ export function difference(one: Tensor, other: Tensor): Tensor {
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
-export function colorsOf(stage: Stage, values: Tensor, hidden: Uint8Array | null, isDifference = false) {
+export function colorsOf(stage: Stage, isDifference = false) {
   if (stage === "weights" && !isDifference) return { palette: "sequential" as PaletteName, domain: [0, 1] as const };
-  let reach = 0;
-  const { data } = values;
-  for (let i = 0; i < data.length; i++) {
-    const size = Math.abs(data[i] as number);
-    if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
-  }
-  const end = reach || 1;
-  return { palette: "diverging" as PaletteName, domain: [-end, end] as const };
+  return { palette: "diverging" as PaletteName, domain: undefined };
 }
 
+const hiddenOf = new WeakMap<Picture, Uint8Array>();
+
 /** Nonzero where the mask hides; null where it hides nothing. */
-export function hiddenCells({ mask, allowed }: Picture): Uint8Array | null {
-  return mask ? allowed.map((cell) => 1 - cell) : null;
+export function hiddenCells(picture: Picture): Uint8Array | null {
+  if (!picture.mask) return null;
+  const known = hiddenOf.get(picture) ?? picture.allowed.map((cell) => 1 - cell);
+  hiddenOf.set(picture, known);
+  return known;
 }

@@ -89,6 +89,13 @@ const en = {
   comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
   sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
   hidden: "hidden",
+  rowMaximum: "row maximum",
+  zoom: {
+    zoomIn: "zoom in",
+    zoomOut: "zoom out",
+    whole: "the whole matrix",
+    goTo: (axis: string) => `${axis} number, from 0`,
+  },
   freed: ({ head, query, row, all, rows }: Freed) =>
     `Head ${head}: the mask freed ${row} of the attention of query “${query}”, and ${all} of ${rows} over all rows.`,
   emptyRow: (head: number, query: string) =>
@@ -213,6 +220,13 @@ const zh: Text = {
   comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
   sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
   hidden: "遮住",
+  rowMaximum: "行最大值",
+  zoom: {
+    zoomIn: "放大",
+    zoomOut: "缩小",
+    whole: "整个矩阵",
+    goTo: (axis) => `${axis}编号，从 0 起`,
+  },
   freed: ({ head, query, row, all, rows }) =>
     `头 ${head}：掩码释放了查询“${query}”的 ${row} 注意力，所有行合计 ${rows} 中的 ${all}。`,
   emptyRow: (head, query) => `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 NaN（头 ${head}）。`,
