@@ -7,13 +7,15 @@ export interface Drawing {
 }
 
 // Of the 16 ms of a frame the rest is left to the page.
-const BUDGET = 8;
+const BUDGET = 6;
 
 const waiting = new Set<Drawing>();
-let frame = 0;
+let isAsked = false;
+// Whether the last frame used up its budget.
+let isBusy = false;
 
 function run(): void {
-  frame = 0;
+  isAsked = false;
   const deadline = performance.now() + BUDGET;
   const drawings = [...waiting];
   for (const drawing of drawings) drawing.measure();
@@ -22,13 +24,22 @@ function run(): void {
     if (drawing.draw(deadline)) waiting.delete(drawing);
     if (performance.now() > deadline) break;
   }
-  if (waiting.size > 0 && frame === 0) frame = requestAnimationFrame(run);
+  isBusy = performance.now() > deadline;
+  if (waiting.size > 0) ask();
+}
+
+function ask(): void {
+  if (isAsked) return;
+  isAsked = true;
+  // Browsers prefer frames to timers; after a full frame the page's timers are let through before the next.
+  if (isBusy) setTimeout(() => requestAnimationFrame(run));
+  else requestAnimationFrame(run);
 }
 
 /** Asks for a drawing in the next frame; however often it asks, it is drawn once a frame. */
 export function request(drawing: Drawing): void {
   waiting.add(drawing);
-  if (frame === 0) frame = requestAnimationFrame(run);
+  ask();
 }
 
 export function cancel(drawing: Drawing): void {

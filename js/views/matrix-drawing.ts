@@ -253,14 +253,17 @@ function drawCrosshair(frame: Frame<MatrixLayout>, picture: MatrixPicture): void
   context.restore();
 }
 
-// Where cells are smaller than their labels only every so many are written, and always the selected one.
+// Where cells are smaller than their labels only every so many are written, but always the one pointed at and, where
+// that leaves room, the selected one.
 function* written(from: number, to: number, cell: number, on: readonly (number | undefined)[]) {
   const every = Math.max(1, Math.ceil((FONT + 1) / cell));
-  const marked = on.filter((i): i is number => i !== undefined);
+  const marked: number[] = [];
+  const isCrowded = (i: number) => marked.some((m) => Math.abs(i - m) < every);
+  for (const i of on) if (i !== undefined && i >= from && i < to && !isCrowded(i)) marked.push(i);
   for (let i = from - (from % every); i < to; i += every) {
-    if (i >= from && !marked.some((m) => Math.abs(i - m) < every)) yield { i, isOn: false };
+    if (i >= from && !isCrowded(i)) yield { i, isOn: false };
   }
-  for (const i of new Set(marked)) if (i >= from && i < to) yield { i, isOn: true };
+  for (const i of marked) yield { i, isOn: true };
 }
 
 function drawLabels(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
@@ -282,13 +285,17 @@ function drawLabels(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
   context.textAlign = "right";
   context.fillText(`${rowAxis} ↓`, at.left - GAP, bottom);
 
-  const marked = hovered ? [selected, hovered] : [selected];
+  const marked = [hovered, selected];
+  let free = 0;
   const rows = marked.map((cell) => cell?.row);
   for (const { i, isOn } of written(seen.top, seen.bottom, at.cellHeight, rows)) {
     const middle = (i + 0.5) * at.cellHeight - y;
     if (middle < 0 || middle > at.height) continue;
-    style(isOn);
     const cy = at.top + Math.max(middle, FONT / 2);
+    // The first label is moved down into the window and may take the next one's place.
+    if (cy < free && !isOn) continue;
+    free = isOn ? free : cy + FONT;
+    style(isOn);
     context.textAlign = "right";
     context.fillText(shorten(context, visible(rowLabels[i] ?? ""), at.labelLimit), at.left - GAP, cy);
     if (!sums) continue;

@@ -251,7 +251,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
     const { contentWidth, contentHeight } = layout;
     const box = grid.getBoundingClientRect();
     const point = { x: (event.clientX - box.left) / contentWidth, y: (event.clientY - box.top) / contentHeight };
-    options.viewport.zoomBy(factor, point);
+    options.viewport.zoomAt(factor, point);
   }
 
   grid.addEventListener("pointerdown", (event) => {
@@ -312,7 +312,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
       options.onMove({ row: clamp(to.row, 0, rows - 1), column: clamp(to.column, 0, columns - 1) });
     } else if (factor !== undefined) {
       event.preventDefault();
-      options.viewport.zoomBy(factor, { x: (c + 0.5) / columns, y: (r + 0.5) / rows });
+      options.viewport.zoomAtCell(factor, { row: r, column: c }, rows, columns);
     } else if (event.key === " " && options.onPress) {
       event.preventDefault();
       options.onPress({ row: r, column: c });

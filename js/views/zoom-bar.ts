@@ -48,7 +48,7 @@ export function zoomBar(element: HTMLElement, start: ZoomBarOptions): View<ZoomB
     made.textContent = sign;
     made.addEventListener("click", () => {
       const { selected, rows, columns, viewport } = options;
-      viewport.zoomBy(factor, { x: (selected.column + 0.5) / columns, y: (selected.row + 0.5) / rows });
+      viewport.zoomAtCell(factor, selected, rows, columns);
     });
     return made;
   }
