@@ -105,6 +105,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
   let told = "";
   // Heads whose numbers are looked through and whose scale is known.
   const ready = new Set<number>();
+  let arranged = 0;
   const zoom = zoomBar(element, zoomOptions());
   const root = document.createElement("div");
   root.className = "attn-heads";
@@ -209,7 +210,6 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
 
   function show(isStale: boolean): void {
     const { count } = sizesOf(options);
-    arrange();
     if (isStale) ready.clear();
     for (const extra of heads.splice(count)) {
       extra.view.destroy();
@@ -224,6 +224,8 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
       head.view.update(toSurface(i));
       if (isStale) head.view.redraw();
     });
+    if (heads.length !== arranged) arrange();
+    arranged = heads.length;
     zoom.update(zoomOptions());
   }
 
@@ -248,6 +250,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
         selection = options.selection;
         selection.addEventListener("change", point);
       }
+      if (options.minWidth !== before.minWidth) arranged = 0;
       const isSame = isSamePeaks(before, options);
       if (!isSame) {
         peaks = peaksOf(options);

@@ -79,8 +79,13 @@ export function legend(element: HTMLElement, start: LegendOptions): View<LegendO
     return made;
   }
 
+  let shown = "";
+
   function show(): void {
     const theme = themeOf(element);
+    const now = JSON.stringify([options, theme]);
+    if (now === shown) return;
+    shown = now;
     const { kind = "linear", outside, hidden, rowMaximum = "row maximum" } = options;
     const [ramp, colors] = canvas(WIDTH);
     palette(options.palette, theme.dark).css.forEach((color, i) => {

@@ -1,6 +1,7 @@
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
 import { type Cell, isSameCell } from "./matrix.ts";
 import type { Region } from "./peaks.ts";
+import { toCanvas } from "./raster.ts";
 import type { Context, Frame, Layout } from "./surface.ts";
 import { hatch, type Theme } from "./theme.ts";
 import { visible } from "./visible.ts";
@@ -157,16 +158,6 @@ function drawNumbers(frame: Frame<MatrixLayout>, picture: MatrixPicture, region:
       top + (row + 0.5) * cellHeight - y - gap / 2 + 0.5,
     );
   });
-}
-
-let shared: OffscreenCanvas | null = null;
-
-function toCanvas(image: ImageData): OffscreenCanvas {
-  shared ??= new OffscreenCanvas(1, 1);
-  if (shared.width < image.width) shared.width = image.width;
-  if (shared.height < image.height) shared.height = image.height;
-  shared.getContext("2d")?.putImageData(image, 0, 0);
-  return shared;
 }
 
 /** The cells: colours, hatching, numbers where they fit. */

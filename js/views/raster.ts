@@ -37,3 +37,14 @@ export function levelFor(pixelsPerCell: number, peaks: Peaks): number {
   const deepest = Math.ceil(Math.log2(Math.max(peaks.rows, peaks.columns)));
   return Math.min(deepest, Math.max(0, Math.ceil(-Math.log2(pixelsPerCell) - 1e-9)));
 }
+
+let shared: OffscreenCanvas | null = null;
+
+/** An image as something to draw from, until the next one. */
+export function toCanvas(image: ImageData): OffscreenCanvas {
+  shared ??= new OffscreenCanvas(1, 1);
+  if (shared.width < image.width) shared.width = image.width;
+  if (shared.height < image.height) shared.height = image.height;
+  shared.getContext("2d")?.putImageData(image, 0, 0);
+  return shared;
+}

@@ -2,7 +2,7 @@ import { cancel, type Drawing, request } from "./frames.ts";
 import { isSameData } from "./matrix.ts";
 import type { PaletteName } from "./palette.ts";
 import { Peaks } from "./peaks.ts";
-import { levelFor, raster } from "./raster.ts";
+import { levelFor, raster, toCanvas } from "./raster.ts";
 import { scaleTo } from "./scale.ts";
 import { type Theme, themeOf } from "./theme.ts";
 import type { View } from "./view.ts";
@@ -71,11 +71,9 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
         const block = 2 ** level;
         const region = { top: 0, left: 0, bottom: Math.ceil(rows / block), right: Math.ceil(columns / block) };
         const image = raster(head, level, region, scale, theme?.dark ?? false);
-        const layer = new OffscreenCanvas(image.width, image.height);
-        layer.getContext("2d")?.putImageData(image, 0, 0);
         const [left, right] = [Math.round(i * (each + GAP * ratio)), Math.round(i * (each + GAP * ratio) + each)];
         context.drawImage(
-          layer,
+          toCanvas(image),
           0,
           0,
           columns / block,

@@ -150,6 +150,7 @@ const en = {
     allowed: "allowed: unchanged",
     hidden: (fill) => `hidden: becomes ${fill}`,
     given: "given, not computed",
+    more: (count) => `… and ${count} more`,
   } satisfies Omit<InspectorText, "stage"> as Omit<InspectorText, "stage">,
 };
 
@@ -272,6 +273,7 @@ const zh: Text = {
     allowed: "可关注：不变",
     hidden: (fill) => `被遮住：变为 ${fill}`,
     given: "直接给定，未经计算",
+    more: (count) => `……还有 ${count} 项`,
   },
 };
 
