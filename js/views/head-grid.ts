@@ -254,7 +254,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
       const isSame = isSamePeaks(before, options);
       if (!isSame) {
         peaks = peaksOf(options);
-        if (String(before.values.shape) !== String(options.values.shape)) viewport.set({ zoom: 1 });
+        if (String(before.values.shape) !== String(options.values.shape)) viewport.set({ zoom: 1, x: 0, y: 0 });
       }
       show(!isSame || !isSameLook(before, options) || String(before.domain) !== String(options.domain));
     },

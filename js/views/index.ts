@@ -1,6 +1,9 @@
 // What `import ... from "attnscope/views"` gives. No view needs the engine.
 export { type CellInspectorOptions, cellInspector, type InspectorText } from "./cell-inspector.ts";
+export { headColor } from "./head-colors.ts";
 export { type Axes, type HeadGridOptions, headGrid } from "./head-grid.ts";
+export { type HeadLinesOptions, headLines } from "./head-lines.ts";
+export type { HeadsOptions } from "./heads.ts";
 export type { HeatLook, HeatOptions, Shown } from "./heat-picture.ts";
 export { type HeatmapOptions, heatmap } from "./heatmap.ts";
 export { type LegendOptions, legend } from "./legend.ts";
@@ -9,6 +12,7 @@ export type { Cell, Matrix } from "./matrix.ts";
 export { number } from "./number.ts";
 export { isDark, type PaletteName, palette, step } from "./palette.ts";
 export type { Outside } from "./peaks.ts";
+export { rowBars } from "./row-bars.ts";
 export type { ColorScale, ScaleKind } from "./scale.ts";
 export { type ThumbnailOptions, thumbnail } from "./thumbnail.ts";
 export type { CreateView, View } from "./view.ts";

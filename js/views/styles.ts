@@ -14,6 +14,14 @@ const CSS = `
 .attn-head figcaption:has(b:empty) { display: none; }
 .attn-head figcaption b { font-weight: 600; white-space: nowrap; }
 .attn-head figcaption span { opacity: 0.78; }
+.attn-toggles { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-block-end: 10px; }
+.attn-toggles button { display: flex; gap: 0.5em; align-items: center; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
+.attn-toggles i { inline-size: 12px; block-size: 12px; border: 2px solid var(--attn-head); }
+.attn-toggles [aria-pressed="true"] i { background: var(--attn-head); }
+.attn-toggles b { font-weight: 600; }
+.attn-toggles [aria-pressed="false"] b { font-weight: 400; }
+.attn-toggles span { opacity: 0.78; }
+.attn-toggles :focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 2px; }
 .attn-zoom { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: baseline; justify-content: flex-end; margin-block-end: 6px; font-variant-numeric: tabular-nums; }
 .attn-zoom[hidden] { display: none; }
 .attn-zoom button { min-inline-size: 26px; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }

@@ -23,7 +23,7 @@ export class Viewport extends EventTarget {
     const next = { ...this.#look, ...change };
     const { zoom, x, y } = this.#look;
     if (next.zoom === zoom && next.x === x && next.y === y) return;
-    this.#look = next.zoom <= 1 ? WHOLE : next;
+    this.#look = next;
     this.dispatchEvent(new Event("change"));
   }
 
@@ -47,6 +47,7 @@ export class Viewport extends EventTarget {
     const before = this.#look;
     const zoom = Math.min(this.most, Math.max(1, before.zoom * factor));
     const [share, window] = [before.zoom / zoom, 1 / zoom];
-    this.set({ zoom, x: move(before.x, "x", share, window), y: move(before.y, "y", share, window) });
+    const near = { zoom, x: move(before.x, "x", share, window), y: move(before.y, "y", share, window) };
+    this.set(zoom === 1 ? WHOLE : near);
   }
 }

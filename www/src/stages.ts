@@ -59,6 +59,17 @@ export function colorsOf(stage: Stage, isDifference = false) {
   return { palette: "diverging" as PaletteName, domain: undefined };
 }
 
+/** The value that lines and bars draw largest: 1 for weights, else the largest magnitude that is not hidden. */
+export function reachOf(stage: Stage, { data }: Tensor, hidden: Uint8Array | null, isDifference: boolean): number {
+  if (stage === "weights" && !isDifference) return 1;
+  let reach = 0;
+  for (let i = 0; i < data.length; i++) {
+    const size = Math.abs(data[i] as number);
+    if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
+  }
+  return reach || 1;
+}
+
 const hiddenOf = new WeakMap<Picture, Uint8Array>();
 
 /** Nonzero where the mask hides; null where it hides nothing. */
