@@ -41,6 +41,7 @@ import {
   type Numbers,
   type RuleNumbers,
   type Source,
+  type ViewState,
   type Work,
 } from "./state.ts";
 import { tokenize } from "./tokens.ts";
@@ -268,6 +269,10 @@ export class Bench {
       : Array.from({ length: nHeads }, (_, i) => (i === head ? allowed : cellsOfHead(cells, i)));
     const painted = { ...size, cells: next };
     this.changeMask({ terms: [{ rule: "painted", join: "and", isNegated: false }], painted }, "paint");
+  }
+
+  changeView(part: Partial<ViewState>): void {
+    this.change({ view: { ...this.work.view, ...part } });
   }
 
   open({ place, ...work }: BenchState): void {

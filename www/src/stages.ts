@@ -55,16 +55,20 @@ export function difference(one: Tensor, other: Tensor): Tensor {
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
-export function colorsOf(stage: Stage, values: Tensor, hidden: Uint8Array | null, isDifference = false) {
+export function colorsOf(stage: Stage, isDifference = false) {
   if (stage === "weights" && !isDifference) return { palette: "sequential" as PaletteName, domain: [0, 1] as const };
+  return { palette: "diverging" as PaletteName, domain: undefined };
+}
+
+/** The value that lines and bars draw largest: 1 for weights, else the largest magnitude that is not hidden. */
+export function reachOf(stage: Stage, { data }: Tensor, hidden: Uint8Array | null, isDifference: boolean): number {
+  if (stage === "weights" && !isDifference) return 1;
   let reach = 0;
-  const { data } = values;
   for (let i = 0; i < data.length; i++) {
     const size = Math.abs(data[i] as number);
     if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
   }
-  const end = reach || 1;
-  return { palette: "diverging" as PaletteName, domain: [-end, end] as const };
+  return reach || 1;
 }
 
 /** One head's part of what is the same for all heads, or given for each. */

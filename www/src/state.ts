@@ -1,4 +1,5 @@
 import type { Place, Stage } from "attnscope";
+import type { ScaleKind } from "attnscope/views";
 import { type Matrices, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
 import { type Painted, readPainted } from "./painted.ts";
@@ -9,6 +10,10 @@ export type Draw = "rand" | "randn";
 export type Fill = "-1e9" | "-inf";
 export type EmptyRow = "nan" | "zero";
 export type Comparing = "with" | "without" | "difference" | "all";
+
+/** Three ways to look at a stage that leads from queries to keys. */
+export type Look = "matrix" | "lines" | "bars";
+export type Range = "shared" | "each";
 
 export const RULES = ["causal", "padding", "window", "prefix", "documents", "global", "dilated", "painted"] as const;
 export type RuleName = (typeof RULES)[number];
@@ -61,6 +66,14 @@ export interface HeadsState {
   readonly isSorted: boolean;
 }
 
+/** How the middle shows a stage. */
+export interface ViewState {
+  readonly looking: Look;
+  readonly scale: ScaleKind;
+  /** What the colours reach over: all heads, or each head by itself. */
+  readonly range: Range;
+}
+
 /** What a person has chosen and made: all that undo takes back. */
 export interface Work {
   readonly sentence: string;
@@ -73,6 +86,7 @@ export interface Work {
   readonly emptyRow: EmptyRow;
   readonly comparing: Comparing;
   readonly heads: HeadsState;
+  readonly view: ViewState;
 }
 
 /** The bench as plain data: the work, and where one looks. */
@@ -107,6 +121,7 @@ export const START: BenchState = {
   emptyRow: "nan",
   comparing: "with",
   heads: { off: [], isAveraged: false, isSorted: false },
+  view: { looking: "matrix", scale: "linear", range: "shared" },
   place: { stage: "weights", head: 0, query: 2, key: 1, feature: 0 },
 };
 
@@ -181,6 +196,14 @@ const readFields: Reader<BenchState> = record<BenchState>(
     heads: record<HeadsState>(
       { off: list(whole(0, LIMITS.nHeads - 1), 0, LIMITS.nHeads), isAveraged: flag, isSorted: flag },
       START.heads,
+    ),
+    view: record<ViewState>(
+      {
+        looking: oneOf("matrix", "lines", "bars"),
+        scale: oneOf("linear", "log", "row"),
+        range: oneOf("shared", "each"),
+      },
+      START.view,
     ),
     place: record<BenchState["place"]>(
       { stage: oneOf<string>(...STAGES), head: position, query: position, key: position, feature: position },

@@ -134,7 +134,22 @@ const en = {
     freed: ({ head, query, row, all, rows }: Freed) =>
       `Head ${head}: from A to B, ${row} of the attention of query “${query}” went to other keys, and ${all} of ${rows} over all rows.`,
   } as Compared,
+  look: "Look",
+  looks: { matrix: "matrix", lines: "lines", bars: "bars" },
+  linesLabel: (stage: string) => `${stage} as lines from queries to keys: rows are queries, columns are keys`,
+  barsLabel: (stage: string) => `${stage} of the selected query as bars: rows are keys, columns are heads`,
+  scale: "Colours",
+  scales: { linear: "linear", log: "logarithmic", row: "by row maximum" },
+  range: "Range of the colours",
+  ranges: { shared: "same for all heads", each: "each head its own" },
   hidden: "hidden",
+  rowMaximum: "row maximum",
+  zoom: {
+    zoomIn: "zoom in",
+    zoomOut: "zoom out",
+    whole: "the whole matrix",
+    goTo: (axis: string) => `${axis} number, from 0`,
+  },
   effect: "What the mask did",
   effectOfPair: "What changes from A to B",
   freedByHead: (rows: number) => `Attention freed, of ${rows} a head`,
@@ -257,6 +272,7 @@ const en = {
     allowed: "allowed: unchanged",
     hidden: (fill) => `hidden: becomes ${fill}`,
     given: "given, not computed",
+    more: (count) => `… and ${count} more`,
   } satisfies Omit<InspectorText, "stage"> as Omit<InspectorText, "stage">,
 };
 
@@ -362,7 +378,22 @@ const zh: Text = {
     freed: ({ head, query, row, all, rows }) =>
       `头 ${head}：从 A 到 B，查询“${query}”有 ${row} 的注意力转到别的键，所有行合计 ${rows} 中的 ${all}。`,
   },
+  look: "看法",
+  looks: { matrix: "矩阵", lines: "连线", bars: "条形" },
+  linesLabel: (stage) => `${stage}：从查询到键的连线；行为查询，列为键`,
+  barsLabel: (stage) => `所选查询的${stage}：条形；行为键，列为头`,
+  scale: "颜色",
+  scales: { linear: "线性", log: "对数", row: "按行最大值" },
+  range: "颜色的范围",
+  ranges: { shared: "各头共用", each: "各头自用" },
   hidden: "遮住",
+  rowMaximum: "行最大值",
+  zoom: {
+    zoomIn: "放大",
+    zoomOut: "缩小",
+    whole: "整个矩阵",
+    goTo: (axis) => `${axis}编号，从 0 起`,
+  },
   effect: "掩码做了什么",
   effectOfPair: "从 A 到 B 的变化",
   freedByHead: (rows) => `释放的注意力，每个头共 ${rows}`,
@@ -474,6 +505,7 @@ const zh: Text = {
     allowed: "可关注：不变",
     hidden: (fill) => `被遮住：变为 ${fill}`,
     given: "直接给定，未经计算",
+    more: (count) => `……还有 ${count} 项`,
   },
 };
 
