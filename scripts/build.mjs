@@ -69,7 +69,16 @@ step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.n
 function wasm(variant) {
   const out = `target/${variant}/bindgen`;
   const compiled = compile("attnscope-bindings", variant);
-  const bindgen = ["--target", "web", "--experimental-reset-state-function", "--omit-default-module-path", "--out-dir", out, "--out-name", "attnscope"];
+  const bindgen = [
+    "--target",
+    "web",
+    "--experimental-reset-state-function",
+    "--omit-default-module-path",
+    "--out-dir",
+    out,
+    "--out-name",
+    "attnscope",
+  ];
   run(XTASK, ["bindgen", compiled, ...bindgen]);
   const engine = `js/wasm/attnscope_${variant}.wasm`;
   mkdirSync("js/wasm", { recursive: true });

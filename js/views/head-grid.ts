@@ -1,12 +1,17 @@
 import type { Place, Selection } from "../selection.ts";
+import { type PictureView, png } from "./exported.ts";
 import { type HeatLook, type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
 import { type LegendOptions, legend } from "./legend.ts";
+import { legendSvg } from "./legend-svg.ts";
 import { type Cell, isSameData } from "./matrix.ts";
 import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
+import { matrixSvg } from "./matrix-svg.ts";
 import { type Outside, Peaks } from "./peaks.ts";
 import { type ColorScale, scaleTo } from "./scale.ts";
 import { adoptStyles } from "./styles.ts";
 import type { Surface } from "./surface.ts";
+import { colorsOf, type Part, pictureOf, placed, text } from "./svg.ts";
+import { themeOf } from "./theme.ts";
 import type { View } from "./view.ts";
 import { Viewport } from "./viewport.ts";
 import { type ZoomText, zoomBar } from "./zoom-bar.ts";
@@ -59,6 +64,26 @@ function columnsFor(heads: number, fitting: number): number {
   return most;
 }
 
+const MOST_ACROSS = 4;
+const GAP = 24;
+
+function stacked(parts: readonly Part[]): Part {
+  let height = 0;
+  const content = parts.map((part) => {
+    const y = height;
+    height += part.height + 4;
+    return placed(0, y, part);
+  });
+  return { width: Math.max(...parts.map(({ width }) => width)), height, content };
+}
+
+function tiled(parts: readonly Part[], columns: number): Part {
+  const width = Math.max(...parts.map((part) => part.width)) + GAP;
+  const height = Math.max(...parts.map((part) => part.height)) + GAP;
+  const content = parts.map((part, i) => placed((i % columns) * width, Math.floor(i / columns) * height, part));
+  return { width: columns * width - GAP, height: Math.ceil(parts.length / columns) * height - GAP, content };
+}
+
 function sizesOf({ values }: HeadGridOptions) {
   const [count = 1, rows = 1, columns = 1] = values.shape;
   return { count, rows, columns };
@@ -98,7 +123,7 @@ function union(all: readonly Outside[]): Outside {
 }
 
 /** Every head's matrix side by side: one selection, one zoom and, unless each has its own, one scale for all. */
-export function headGrid(element: HTMLElement, start: HeadGridOptions): View<HeadGridOptions> {
+export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureView<HeadGridOptions> {
   adoptStyles(element);
   const viewport = new Viewport();
   let options = start;
@@ -144,7 +169,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
     return scaleTo(reach ?? 1, palette, scale);
   }
 
-  function toSurface(at: number): MatrixSurfaceOptions {
+  function optionsOf(at: number) {
     const { axes } = options;
     const head = options.heads?.[at] ?? at;
     const look: HeatOptions = {
@@ -155,7 +180,33 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
       describe: (cell, value) => options.describe(head, cell, value),
       onSelect: ({ row, column }) => selection.set({ head, [axes.row]: row, [axes.column]: column }),
     };
-    return heatPicture(resolve(look, viewport), peaks[at] as Peaks, scaleOf(at));
+    return resolve(look, viewport);
+  }
+
+  function toSurface(head: number): MatrixSurfaceOptions {
+    return heatPicture(optionsOf(head), peaks[head] as Peaks, scaleOf(head));
+  }
+
+  function toSvg(): string {
+    for (const each of peaks) each.advance(Number.POSITIVE_INFINITY);
+    const colors = colorsOf(themeOf(element).dark);
+    const { words } = optionsOf(0);
+    const isEach = options.domain === "each" && options.scale !== "row";
+    const legendOf = (head: number, outside: Outside) => {
+      const hidden = peaks[head]?.hatching === "none" ? null : words.hidden;
+      return legendSvg({ ...scaleOf(head), outside }, hidden, words.rowMaximum, colors);
+    };
+    const parts = peaks.map((each, head): Part => {
+      const matrix = matrixSvg(optionsOf(head), each, scaleOf(head), colors);
+      const title = options.titles[head];
+      const name = [title?.name, title?.note].filter(Boolean).join(" · ");
+      const own = isEach ? [legendOf(head, each.outside)] : [];
+      return stacked([{ width: 0, height: 18, content: [text(name, { y: 11, "font-weight": 600 })] }, matrix, ...own]);
+    });
+    const shared = isEach ? [] : [legendOf(0, union(peaks.map(({ outside }) => outside)))];
+    const name =
+      options.titles.length === 1 ? options.label(0) : [options.label(0), options.label(peaks.length - 1)].join(" … ");
+    return pictureOf(name, [tiled(parts, columnsFor(parts.length, MOST_ACROSS)), ...shared], colors);
   }
 
   // A scale for all heads is known once all were looked through.
@@ -183,7 +234,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
         head.legend?.destroy();
         head.legend = null;
       } else if (head.legend) head.legend.update(colors);
-      else head.legend = legend(head.colors, { ...colors, hidden: null });
+      else head.legend = legend(head.colors, { ...colors, hidden: null, rowMaximum: optionsOf(i).words.rowMaximum });
     });
     const [first] = shown;
     const outside = union(shown.map(({ outside }) => outside));
@@ -197,9 +248,9 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
     const name = document.createElement("b");
     const note = document.createElement("span");
     const colors = document.createElement("div");
-    caption.append(name, note, colors);
+    caption.append(name, note);
     const picture = document.createElement("div");
-    figure.append(caption, picture);
+    figure.append(caption, colors, picture);
     root.append(figure);
     const view = matrixSurface(picture, toSurface(head), (deadline) => prepare(head, deadline));
     return { figure, name, note, colors, view, legend: null };
@@ -245,6 +296,8 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
   show(false);
 
   return {
+    toSvg,
+    toPng: () => png(toSvg()),
     update(change) {
       const before = options;
       options = { ...before, ...change };

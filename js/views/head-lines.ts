@@ -1,10 +1,14 @@
+import { type PictureView, png } from "./exported.ts";
 import { headColor } from "./head-colors.ts";
 import { headToggles } from "./head-toggles.ts";
 import { type HeadsOptions, placeIn, sizesOf, weightAt, writeWeight } from "./heads.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
+import { ASIDE, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
+import { linesSvg } from "./lines-svg.ts";
 import type { Cell } from "./matrix.ts";
 import { type Context, type Frame, type Layout, type SurfaceOptions, surface } from "./surface.ts";
-import type { View } from "./view.ts";
+import { colorsOf, pictureOf } from "./svg.ts";
+import { themeOf } from "./theme.ts";
 import { Viewport } from "./viewport.ts";
 import { visible } from "./visible.ts";
 
@@ -21,17 +25,12 @@ interface LinesLayout extends Layout {
   readonly right: number;
 }
 
-const PITCH = 26;
 const HEADING = 22;
 const MOST_HEIGHT = 620;
 const GAP = 8;
-/** What the lines of one query leave out, and what those of all the others do. */
-const LEAST = 0.01;
-const LEAST_ASIDE = 0.08;
-const WIDEST = 6;
 
 /** Lines from queries on the left to keys on the right, a colour for each head, thick where the weight is large. */
-export function headLines(element: HTMLElement, start: HeadLinesOptions): View<HeadLinesOptions> {
+export function headLines(element: HTMLElement, start: HeadLinesOptions): PictureView<HeadLinesOptions> {
   const viewport = new Viewport();
   let options = start;
   let selection = start.selection;
@@ -58,7 +57,7 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): View<H
     const { queries, keys } = sizesOf(options);
     setFont(context, theme, FONT + 1, true);
     const longest = Math.max(widest(context, options.rowLabels), widest(context, options.columnLabels));
-    const labelWidth = Math.ceil(Math.min(Math.max(longest, 44), available * 0.32, 180));
+    const labelWidth = Math.ceil(Math.min(Math.max(longest, 44), available * 0.26, 180));
     const contentHeight = Math.max(queries, keys) * PITCH;
     const numberWidth = Math.ceil(context.measureText(write(-0.0001)).width) + GAP;
     const width = Math.min(available, 2 * labelWidth + numberWidth + 420);
@@ -81,17 +80,17 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): View<H
 
   function drawLine(frame: Frame<LinesLayout>, head: number, query: number, key: number, strength: number): void {
     const { context, layout: at, theme } = frame;
+    const { heads } = sizesOf(options);
     const value = weightAt(options, head, query, key);
-    const share = Math.min(1, Math.abs(value) / (options.reach ?? 1));
+    const look = lineLook(value, options.reach ?? 1, strength);
     const [from, to] = [at.labelWidth + GAP, at.right - GAP];
-    // Heads that meet at the same tokens lie side by side.
-    const beside = sizesOf(options).heads > 1 ? ((head + 0.5) / sizesOf(options).heads - 0.5) * (PITCH - 10) : 0;
+    const beside = besides(head, heads);
     const [y0, y1] = [middle(query, frame) + beside, middle(key, frame) + beside];
-    const bend = (to - from) * 0.4;
-    context.globalAlpha = strength * (0.15 + 0.85 * share);
+    const bend = (to - from) * BEND;
+    context.globalAlpha = look.opacity;
     context.strokeStyle = headColor(head, theme.dark);
-    context.lineWidth = Math.max(0.7, WIDEST * share);
-    context.setLineDash(value < 0 ? [5, 4] : []);
+    context.lineWidth = look.width;
+    context.setLineDash(look.dash);
     context.beginPath();
     context.moveTo(from, y0);
     context.bezierCurveTo(from + bend, y0, to - bend, y1, to, y1);
@@ -119,7 +118,7 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): View<H
       for (let query = first; query < last; query++) {
         for (let key = 0; key < keys; key++) {
           if (Math.abs(weightAt(options, head, query, key)) >= LEAST_ASIDE * reach)
-            drawLine(frame, head, query, key, 0.2);
+            drawLine(frame, head, query, key, ASIDE);
         }
       }
     }
@@ -225,10 +224,17 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): View<H
     toSurface(),
   );
 
+  function toSvg(): string {
+    const colors = colorsOf(themeOf(element).dark);
+    return pictureOf(options.label, linesSvg(options, shown, colors), colors);
+  }
+
   const follow = () => view.update(toSurface());
   selection.addEventListener("change", follow);
 
   return {
+    toSvg,
+    toPng: () => png(toSvg()),
     update(change) {
       const before = options;
       options = { ...options, ...change };

@@ -30,6 +30,8 @@ export interface HeatLook {
   readonly sums?: string | null;
   readonly maxCell?: number;
   readonly maxCellHeight?: number;
+  /** What a legend says of hatching, and of the end of a scale by rows. */
+  readonly words?: { readonly hidden: string; readonly rowMaximum: string } | undefined;
 }
 
 export interface HeatOptions extends HeatLook {
@@ -59,6 +61,7 @@ const DEFAULTS = {
   sums: null,
   maxCell: 44,
   maxCellHeight: 44,
+  words: { hidden: "hidden", rowMaximum: "row maximum" },
   selected: null,
   isCurrent: true,
   onSelect: () => {},
@@ -84,7 +87,7 @@ export function isSameLook(one: HeatLook, other: HeatLook): boolean {
   return LOOK.every((key) => one[key] === other[key]);
 }
 
-type Resolved = Required<HeatOptions>;
+export type Resolved = Required<HeatOptions>;
 
 /** The options with the defaults where nothing is given. */
 export function resolve<Options extends HeatOptions>(given: Options, viewport: Viewport): Options & Resolved {
@@ -95,7 +98,13 @@ export function resolve<Options extends HeatOptions>(given: Options, viewport: V
 const turned = ({ row, column }: Cell): Cell => ({ row: column, column: row });
 
 /** What a cell of a heat map holds beside its colour: its number. */
-function cellText(peaks: Peaks, { row, column }: Cell, scale: ColorScale, options: Resolved, theme: Theme) {
+export function cellText(
+  peaks: Peaks,
+  { row, column }: Cell,
+  scale: ColorScale,
+  options: Resolved,
+  theme: Pick<Theme, "dark" | "ink">,
+) {
   const value = peaks.valueAt(row, column);
   const outside = outsideColors(theme.dark);
   if (Number.isNaN(value)) return { text: "NaN", ink: inkOn(outside.nan) };

@@ -1,9 +1,13 @@
+import { type PictureView, png } from "./exported.ts";
 import { type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
+import { legendSvg } from "./legend-svg.ts";
 import { isSameData, type Matrix } from "./matrix.ts";
 import { matrixSurface } from "./matrix-surface.ts";
+import { matrixSvg } from "./matrix-svg.ts";
 import { Peaks } from "./peaks.ts";
 import { type ColorScale, scaleTo } from "./scale.ts";
-import type { View } from "./view.ts";
+import { colorsOf, pictureOf } from "./svg.ts";
+import { themeOf } from "./theme.ts";
 import { Viewport } from "./viewport.ts";
 
 export interface HeatmapOptions extends HeatOptions {
@@ -43,7 +47,7 @@ function isSamePeaks(one: Resolved, other: Resolved): boolean {
  * One matrix as a heat map: colours, numbers where they fit, both axes named, hidden cells hatched. A matrix of thousands
  * of rows shows the largest magnitude of each block; it is zoomed with + and - and 0, Ctrl and the wheel, or a double click.
  */
-export function heatmap(element: HTMLElement, start: HeatmapOptions): View<HeatmapOptions> {
+export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureView<HeatmapOptions> {
   const viewport = new Viewport();
   let options = resolve(start, viewport);
   let peaks = peaksOf(options);
@@ -63,7 +67,20 @@ export function heatmap(element: HTMLElement, start: HeatmapOptions): View<Heatm
     return true;
   });
 
+  function toSvg(): string {
+    peaks.advance(Number.POSITIVE_INFINITY);
+    const scale = scaleOf(options, peaks);
+    const colors = colorsOf(themeOf(element).dark);
+    const { hidden, rowMaximum } = options.words;
+    const meaning = peaks.hatching === "none" ? null : hidden;
+    const shown = { ...scale, outside: peaks.outside };
+    const parts = [matrixSvg(options, peaks, scale, colors), legendSvg(shown, meaning, rowMaximum, colors)];
+    return pictureOf(options.label, parts, colors);
+  }
+
   return {
+    toSvg,
+    toPng: () => png(toSvg()),
     update(change) {
       const before = options;
       options = resolve({ ...before, ...change }, viewport);

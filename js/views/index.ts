@@ -1,5 +1,6 @@
 // What `import ... from "attnscope/views"` gives. No view needs the engine.
 export { type CellInspectorOptions, cellInspector, type InspectorText } from "./cell-inspector.ts";
+export type { PictureView } from "./exported.ts";
 export { headColor } from "./head-colors.ts";
 export { type Axes, type HeadGridOptions, headGrid } from "./head-grid.ts";
 export { type HeadLinesOptions, headLines } from "./head-lines.ts";

@@ -25,14 +25,14 @@ const power = format(".0~e");
 const WIDTH = 100;
 const HEIGHT = 9;
 
-const OUTSIDE = [
+export const OUTSIDE = [
   ["minus", "−∞"],
   ["plus", "+∞"],
   ["nan", "NaN"],
 ] as const;
 
 /** A value at an end of a legend or between them. */
-export function endText(value: number): string {
+function endText(value: number): string {
   const size = Math.abs(value);
   if (size === 0 || (size >= 0.01 && size < 1e5)) return short(value);
   return power(value);
@@ -41,13 +41,14 @@ export function endText(value: number): string {
 /** The magnitude at which a logarithmic scale begins. */
 const floorOf = ({ domain: [, high] }: ColorScale) => high / 10 ** DECADES;
 
-/** The texts below and above a legend's colours. */
-export function endsOf(scale: ColorScale, rowMaximum: string): readonly [string, string] {
+/** The texts at a legend's two ends, and one more beside a logarithmic scale with two sides. */
+export function endsOf(scale: ColorScale, rowMaximum: string): readonly [string, string, string?] {
   const [low, high] = scale.domain;
   if (scale.kind === "row") return [low < 0 ? `−${rowMaximum}` : "0", rowMaximum];
+  if (scale.kind === "linear") return [endText(low), endText(high)];
   // What is smaller than a logarithmic scale reaches looks like 0, and the legend says from where on.
-  if (scale.kind === "log" && scale.palette === "sequential") return [`≤ ${endText(floorOf(scale))}`, endText(high)];
-  return [endText(low), endText(high)];
+  if (scale.palette === "sequential") return [`≤ ${endText(floorOf(scale))}`, endText(high)];
+  return [endText(low), endText(high), `(±${endText(floorOf(scale))} = 0)`];
 }
 
 function canvas(width: number): [HTMLCanvasElement, CanvasRenderingContext2D] {
@@ -93,9 +94,9 @@ export function legend(element: HTMLElement, start: LegendOptions): View<LegendO
       colors.fillRect((i * WIDTH) / STEPS, 0, WIDTH / STEPS + 0.5, HEIGHT);
     });
     const scale = { palette: options.palette, domain: options.domain, kind };
-    const [low, high] = endsOf(scale, rowMaximum);
+    const [low, high, aside] = endsOf(scale, rowMaximum);
     const parts: (Node | string)[] = [low, ramp, high];
-    if (kind === "log" && scale.palette === "diverging") parts.push(`(±${endText(floorOf(scale))} = 0)`);
+    if (aside) parts.push(aside);
     for (const [key, name] of OUTSIDE) {
       if (!outside?.[key]) continue;
       const color = css(outsideColors(theme.dark)[key]);

@@ -1,43 +1,102 @@
-import { readFile } from "node:fs/promises";
-import { expect, type Page } from "@playwright/test";
-import { createEngine } from "../../dist/index.js";
-import { choose, rule, test } from "./bench.ts";
+import { expect, type Page, test } from "@playwright/test";
+import { HARNESS } from "./ports.ts";
 
-async function saved(page: Page, name: string): Promise<{ name: string; bytes: Uint8Array }> {
-  const saving = page.waitForEvent("download");
-  await page.getByTestId("export").getByRole("button", { name, exact: true }).click();
-  const file = await saving;
-  return { name: file.suggestedFilename(), bytes: new Uint8Array(await readFile(await file.path())) };
+declare const views: typeof import("attnscope/views");
+declare const attnscope: typeof import("attnscope");
+
+const errors: string[] = [];
+
+test.beforeEach(async ({ page }) => {
+  errors.length = 0;
+  page.on("pageerror", (error) => errors.push(error.message));
+  await page.goto(HARNESS);
+  await page.waitForFunction(() => "views" in globalThis);
+});
+
+test.afterEach(() => {
+  expect(errors).toEqual([]);
+});
+
+interface Exported {
+  readonly svg: string;
+  readonly texts: readonly string[];
+  readonly isXml: boolean;
+  readonly width: number;
+  readonly height: number;
+  readonly type: string;
+  /** How many different colours the PNG has. */
+  readonly colors: number;
 }
 
-test("a stage and the whole pass are saved, and read back", async ({ page }) => {
-  await page.getByTestId("sentence").fill('a, "b" c');
-  await rule(page, "causal").click();
-  await expect(page.getByTestId("head-grid").getByRole("grid").first()).toHaveAttribute("aria-rowcount", "6");
-  const engine = await createEngine();
-  const npy = await saved(page, "Save weights as npy");
-  expect(npy.name).toBe("weights.npy");
-  const [weights] = Object.values(await engine.readTensors(npy.bytes));
-  expect(weights?.shape).toEqual([4, 6, 6]);
-  expect([...(weights?.data.subarray(0, 2) ?? [])]).toEqual([1, 0]);
-
-  const json = await engine.readTensors((await saved(page, "Save weights as json")).bytes);
-  expect(json.weights?.data).toEqual(weights?.data);
-
-  const lines = new TextDecoder().decode((await saved(page, "Save weights as csv")).bytes).split("\r\n");
-  expect(lines[0]).toBe('head,query,a,",","""",b,"""",c');
-  expect(lines[1]).toBe("1,a,1,0,0,0,0,0");
-  expect(lines).toHaveLength(4 * 6 + 2);
-  expect(lines[24]?.startsWith("4,c,")).toBe(true);
-
-  const pass = await engine.readTensors((await saved(page, "the whole pass as safetensors")).bytes);
-  expect(Object.keys(pass).sort()).toEqual(
-    ["concat", "context", "input", "key", "masked", "output", "query", "scaled", "scores", "value", "weights"].sort(),
+/** Makes a view of `heads` heads of `n` tokens and gives what it exports. */
+function exported(
+  page: Page,
+  view: "headGrid" | "headLines",
+  tokens: readonly string[],
+  heads: number,
+): Promise<Exported> {
+  return page.evaluate(
+    async ({ view, tokens, heads }) => {
+      document.body.innerHTML = '<div id="at" style="inline-size: 700px"></div>';
+      const n = tokens.length;
+      const data = Float32Array.from({ length: heads * n * n }, (_, i) => ((i * 7919) % 1000) / 1000);
+      const common = {
+        values: { data, shape: [heads, n, n] },
+        rowLabels: tokens,
+        columnLabels: tokens,
+        titles: Array.from({ length: heads }, (_, head) => ({ name: `head ${head + 1}`, note: "" })),
+        selection: new attnscope.Selection(),
+        describe: () => "",
+      };
+      const element = document.querySelector("#at") as HTMLElement;
+      const made =
+        view === "headLines"
+          ? views.headLines(element, { ...common, label: "lines" })
+          : views.headGrid(element, {
+              ...common,
+              axes: { row: "query", column: "key" },
+              label: (head) => `head ${head + 1}`,
+            });
+      const svg = made.toSvg();
+      const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+      const blob = await made.toPng();
+      const bitmap = await createImageBitmap(blob);
+      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+      const context = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
+      context.drawImage(bitmap, 0, 0);
+      const { data: pixels } = context.getImageData(0, 0, bitmap.width, bitmap.height);
+      return {
+        svg,
+        texts: [...parsed.querySelectorAll("text")].map(({ textContent }) => textContent ?? ""),
+        isXml: parsed.querySelector("parsererror") === null,
+        width: bitmap.width,
+        height: bitmap.height,
+        type: blob.type,
+        colors: new Set(new Uint32Array(pixels.buffer)).size,
+      };
+    },
+    { view, tokens, heads },
   );
-  expect(pass.weights?.data).toEqual(weights?.data);
+}
 
-  await choose(page, "compare", "difference");
-  const [change] = Object.values(await engine.readTensors((await saved(page, "Save weights as npy")).bytes));
-  expect(change?.data.subarray(0, 6).reduce((a, b) => a + b)).toBeCloseTo(0, 5);
-  engine.destroy();
+const TOKENS = ["我", "עברית", "👩‍👩‍👧", " ", "\ud83d", "</script>", "\u0000\uffff", "w".repeat(200)];
+
+for (const view of ["headGrid", "headLines"] as const) {
+  test(`${view}: an SVG that is XML, a PNG with the picture in it`, async ({ page }) => {
+    const { isXml, texts, type, width, height, colors } = await exported(page, view, TOKENS, 3);
+    expect(isXml).toBe(true);
+    expect(texts).toEqual(expect.arrayContaining(["head 1", "head 3", "我", "␣", "</script>"]));
+    expect(type).toBe("image/png");
+    expect(Math.min(width, height)).toBeGreaterThan(300);
+    expect(colors).toBeGreaterThan(40);
+  });
+}
+
+test("a matrix too large for an element a cell is an image of blocks", async ({ page }) => {
+  const tokens = Array.from({ length: 300 }, (_, i) => `t${i}`);
+  const { svg, isXml, colors } = await exported(page, "headGrid", tokens, 2);
+  expect(isXml).toBe(true);
+  expect(svg.length).toBeLessThan(2_000_000);
+  expect(svg.match(/<image /g)).toHaveLength(2);
+  expect(colors).toBeGreaterThan(40);
 });
