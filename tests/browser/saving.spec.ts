@@ -36,6 +36,10 @@ test("a stage and the whole pass are saved, and read back", async ({ page }) => 
   );
   expect(pass.weights?.data).toEqual(weights?.data);
 
+  const svg = new TextDecoder().decode((await saved(page, "the picture as svg")).bytes);
+  expect(svg).toMatch(/^<svg [\s\S]*first token/);
+  expect((await saved(page, "the picture as png")).bytes.subarray(1, 4)).toEqual(new TextEncoder().encode("PNG"));
+
   await choose(page, "compare", "difference");
   const [change] = Object.values(await engine.readTensors((await saved(page, "Save weights as npy")).bytes));
   expect(change?.data.subarray(0, 6).reduce((a, b) => a + b)).toBeCloseTo(0, 5);

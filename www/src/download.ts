@@ -1,6 +1,7 @@
-/** Gives the person a file. */
-export function download(name: string, content: string | Uint8Array, type = "application/octet-stream"): void {
-  const address = URL.createObjectURL(new Blob([content as BlobPart], { type }));
+/** Gives the person a file. A Blob has a type of its own. */
+export function download(name: string, content: string | Uint8Array | Blob, type = "application/octet-stream"): void {
+  const blob = content instanceof Blob ? content : new Blob([content as BlobPart], { type });
+  const address = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -152,7 +152,7 @@ const en = {
   },
   effect: "What the mask did",
   effectOfPair: "What changes from A to B",
-  freedByHead: (rows: number) => `Attention freed, of ${rows} a head`,
+  freedByHead: (rows: number) => `Freed, of ${rows} a head`,
   gains: "Cells that got the most",
   gain: (head: string, query: string, key: string) => `${head}, ${query} → ${key}`,
   noGains: "none",
@@ -163,6 +163,7 @@ const en = {
 
   saveStage: (stage: string) => `Save ${stage} as`,
   savePass: "the whole pass as",
+  savePicture: "the picture as",
 
   headsPlayed: "Heads that take part",
   headsOn: "Heads",
@@ -396,7 +397,7 @@ const zh: Text = {
   },
   effect: "掩码做了什么",
   effectOfPair: "从 A 到 B 的变化",
-  freedByHead: (rows) => `释放的注意力，每个头共 ${rows}`,
+  freedByHead: (rows) => `释放，每个头共 ${rows}`,
   gains: "得到最多的单元格",
   gain: (head, query, key) => `${head}，${query} → ${key}`,
   noGains: "无",
@@ -407,6 +408,7 @@ const zh: Text = {
 
   saveStage: (stage) => `将${stage}存为`,
   savePass: "整个计算存为",
+  savePicture: "图像存为",
 
   headsPlayed: "参与计算的头",
   headsOn: "头",
