@@ -1,4 +1,5 @@
 import type { Explanation, Stage, Term } from "../generated.ts";
+import { cancel, type Drawing, request } from "./frames.ts";
 import { number } from "./number.ts";
 import { adoptStyles } from "./styles.ts";
 import type { View } from "./view.ts";
@@ -16,6 +17,8 @@ export interface InspectorText {
   readonly allowed: string;
   readonly hidden: (fill: string) => string;
   readonly given: string;
+  /** Terms that are not listed, where there are very many. */
+  readonly more: (count: number) => string;
 }
 
 export interface CellInspectorOptions {
@@ -94,6 +97,16 @@ function termRow(name: string, term: Term, values: readonly number[], current: b
   return row;
 }
 
+// So many terms are listed; a longer sum shows its first ones and the selected one.
+const MOST_TERMS = 120;
+
+/** The terms to list, each with whether it stands at the selected place. */
+function listed(terms: readonly Term[], selected: number | undefined): readonly { term: Term; isSelected: boolean }[] {
+  return terms
+    .map((term, i) => ({ term, i, isSelected: Number(term.label) === selected }))
+    .filter(({ i, isSelected }) => i < MOST_TERMS || isSelected);
+}
+
 /** The arithmetic that made one cell, step by step, with the numbers of the pass. It computes nothing itself. */
 export function cellInspector(element: HTMLElement, start: CellInspectorOptions): View<CellInspectorOptions> {
   adoptStyles(element);
@@ -102,13 +115,21 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
   list.className = "attn-steps";
   element.append(list);
 
+  function rest({ terms }: Explanation, shown: number, columns: number): HTMLTableRowElement[] {
+    if (terms.length === shown) return [];
+    const cell = make("td", options.text.more(terms.length - shown));
+    cell.colSpan = columns;
+    return [make("tr", cell)];
+  }
+
   function dot(step: Explanation): Child[] {
     const { text, keyLabels } = options;
     const { over, left, right } = text.factors(step.stage);
-    const rows = step.terms.map((term) => {
+    const rows = listed(step.terms, undefined).map(({ term }) => {
       const name = step.stage === "context" ? (keyLabels[Number(term.label)] ?? term.label) : term.label;
       return termRow(name, term, [term.left, term.right, term.product], false);
     });
+    rows.push(...rest(step, rows.length, 4));
     const { bias = 0 } = step.constants;
     if (bias !== 0) rows.push(make("tr", make("th", text.bias), ...cells("td", ["", "", number(bias)])));
     return [
@@ -119,11 +140,10 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
   function softmax(step: Explanation): Child[] {
     const { text, keyLabels } = options;
     const { max = 0, exp = 0, sum = 0 } = step.constants;
-    const selected = step.index.at(-1);
-    const rows = step.terms.map((term) => {
-      const key = Number(term.label);
-      return termRow(keyLabels[key] ?? term.label, term, [term.left, term.product], key === selected);
-    });
+    const rows = listed(step.terms, step.index.at(-1)).map(({ term, isSelected }) =>
+      termRow(keyLabels[Number(term.label)] ?? term.label, term, [term.left, term.product], isSelected),
+    );
+    rows.push(...rest(step, rows.length, 3));
     const head = [text.key, "m", make("span", "e", make("sup", `m − ${number(max)}`))];
     return [
       table(text.stage(step.stage), head, rows, [text.sum, "", number(sum)]),
@@ -185,13 +205,22 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
     );
   }
 
+  const drawing: Drawing = {
+    measure() {},
+    draw() {
+      show();
+      return true;
+    },
+  };
+
   show();
   return {
     update(change) {
       options = { ...options, ...change };
-      show();
+      request(drawing);
     },
     destroy() {
+      cancel(drawing);
       list.remove();
     },
   };

@@ -1,8 +1,20 @@
 import type { Place, Selection } from "../selection.ts";
-import { type HeatmapOptions, heatmap } from "./heatmap.ts";
-import type { Cell } from "./matrix-drawing.ts";
+import { type PictureView, png } from "./exported.ts";
+import { type HeatLook, type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
+import { type LegendOptions, legend } from "./legend.ts";
+import { legendSvg } from "./legend-svg.ts";
+import { type Cell, isSameData } from "./matrix.ts";
+import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
+import { matrixSvg } from "./matrix-svg.ts";
+import { type Outside, Peaks } from "./peaks.ts";
+import { type ColorScale, scaleTo } from "./scale.ts";
 import { adoptStyles } from "./styles.ts";
+import type { Surface } from "./surface.ts";
+import { colorsOf, type Part, pictureOf, placed, text } from "./svg.ts";
+import { themeOf } from "./theme.ts";
 import type { View } from "./view.ts";
+import { Viewport } from "./viewport.ts";
+import { type ZoomText, zoomBar } from "./zoom-bar.ts";
 
 /** Which of the selection's fields a stage's rows and columns are. */
 export interface Axes {
@@ -10,14 +22,18 @@ export interface Axes {
   readonly column: "key" | "feature";
 }
 
-export type HeadGridOptions = Omit<
-  HeatmapOptions,
-  "matrix" | "label" | "describe" | "selected" | "isCurrent" | "onSelect" | "hidden"
-> & {
-  /** `[heads, rows, columns]`, row-major. */
+export interface HeadGridOptions extends HeatLook {
+  /** `[heads, rows, columns]`, row-major; give a new array for new numbers. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
+  /** The head that each matrix is of, where that is not its place. */
+  readonly heads?: readonly number[] | null;
   /** Hidden cells of all heads, `[heads, rows, columns]`, or of one matrix that holds for every head. */
   readonly hidden?: Uint8Array | null;
+  /**
+   * The values at the two ends of the palette: a pair, or as far as the values reach in all heads together (`"shared"`,
+   * the default) or in each by itself (`"each"`; every head then has its own legend).
+   */
+  readonly domain?: readonly [number, number] | "shared" | "each" | undefined;
   /** A name for each head, and what is known of it. */
   readonly titles: readonly { readonly name: string; readonly note: string }[];
   readonly axes: Axes;
@@ -26,13 +42,19 @@ export type HeadGridOptions = Omit<
   readonly minWidth?: number;
   readonly label: (head: number) => string;
   readonly describe: (head: number, cell: Cell, value: number) => string;
-};
+  /** Called when the colours in use are known, and when they change; null where every head has its own. */
+  readonly onShown?: ((shown: Shown | null) => void) | undefined;
+  /** The words of the buttons that zoom. */
+  readonly zoomText?: ZoomText | undefined;
+}
 
 interface Head {
   readonly figure: HTMLElement;
   readonly name: HTMLElement;
   readonly note: HTMLElement;
-  readonly view: View<HeatmapOptions>;
+  readonly colors: HTMLElement;
+  readonly view: Surface<MatrixSurfaceOptions>;
+  legend: View<LegendOptions> | null;
 }
 
 // As many columns as fit, but no ragged last row where a smaller number divides the heads evenly.
@@ -42,44 +64,181 @@ function columnsFor(heads: number, fitting: number): number {
   return most;
 }
 
-/** Every head's matrix side by side, with one selection for all. */
-export function headGrid(element: HTMLElement, start: HeadGridOptions): View<HeadGridOptions> {
+const MOST_ACROSS = 4;
+const GAP = 24;
+
+function stacked(parts: readonly Part[]): Part {
+  let height = 0;
+  const content = parts.map((part) => {
+    const y = height;
+    height += part.height + 4;
+    return placed(0, y, part);
+  });
+  return { width: Math.max(...parts.map(({ width }) => width)), height, content };
+}
+
+function tiled(parts: readonly Part[], columns: number): Part {
+  const width = Math.max(...parts.map((part) => part.width)) + GAP;
+  const height = Math.max(...parts.map((part) => part.height)) + GAP;
+  const content = parts.map((part, i) => placed((i % columns) * width, Math.floor(i / columns) * height, part));
+  return { width: columns * width - GAP, height: Math.ceil(parts.length / columns) * height - GAP, content };
+}
+
+function sizesOf({ values }: HeadGridOptions) {
+  const [count = 1, rows = 1, columns = 1] = values.shape;
+  return { count, rows, columns };
+}
+
+function peaksOf({ values, hidden, hiddenKeepsColor = false, scale, transposed = false, ...options }: HeadGridOptions) {
+  const { count, rows, columns } = sizesOf({ values, ...options });
+  const size = rows * columns;
+  return Array.from({ length: count }, (_, head) => {
+    const offset = hidden && hidden.length > size ? head * size : 0;
+    return new Peaks(
+      { data: values.data.subarray(head * size, (head + 1) * size), rows, columns },
+      {
+        hidden: hidden ? hidden.subarray(offset, offset + size) : null,
+        hiddenKeepsColor,
+        byRow: scale === "row",
+        transposed,
+      },
+    );
+  });
+}
+
+function isSamePeaks(one: HeadGridOptions, other: HeadGridOptions): boolean {
+  return (
+    isSameData(one.values.data, other.values.data) &&
+    String(one.values.shape) === String(other.values.shape) &&
+    isSameData(one.hidden ?? null, other.hidden ?? null) &&
+    one.hiddenKeepsColor === other.hiddenKeepsColor &&
+    (one.scale === "row") === (other.scale === "row") &&
+    one.transposed === other.transposed
+  );
+}
+
+function union(all: readonly Outside[]): Outside {
+  const any = (key: keyof Outside) => all.some((outside) => outside[key]);
+  return { nan: any("nan"), plus: any("plus"), minus: any("minus") };
+}
+
+/** Every head's matrix side by side: one selection, one zoom and, unless each has its own, one scale for all. */
+export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureView<HeadGridOptions> {
   adoptStyles(element);
+  const viewport = new Viewport();
   let options = start;
   let selection = start.selection;
+  let peaks = peaksOf(options);
+  let told = "";
+  // Heads whose numbers are looked through and whose scale is known.
+  const ready = new Set<number>();
+  let arranged = 0;
+  const zoom = zoomBar(element, zoomOptions());
   const root = document.createElement("div");
   root.className = "attn-heads";
   element.append(root);
   const heads: Head[] = [];
 
-  const sizes = () => {
-    const [count = 1, rows = 1, columns = 1] = options.values.shape;
-    return { count, rows, columns };
-  };
+  function zoomOptions() {
+    const { rows, columns } = sizesOf(options);
+    const { rowAxis = "query", columnAxis = "key", axes, zoomText } = options;
+    return {
+      viewport,
+      rows,
+      columns,
+      rowAxis,
+      columnAxis,
+      text: zoomText,
+      selected: cellOf(selection.place),
+      onSelect: ({ row, column }: Cell) => selection.set({ [axes.row]: row, [axes.column]: column }),
+    };
+  }
 
   function cellOf(place: Place): Cell {
-    const { rows, columns } = sizes();
+    const { rows, columns } = sizesOf(options);
     return {
       row: Math.min(place[options.axes.row], rows - 1),
       column: Math.min(place[options.axes.column], columns - 1),
     };
   }
 
-  function toHeatmap(head: number): HeatmapOptions {
-    const { rows, columns } = sizes();
-    const size = rows * columns;
-    const { values, hidden, selection: _, titles: __, axes, minWidth: ___, ...rest } = options;
-    const offset = hidden && hidden.length > size ? head * size : 0;
-    return {
-      ...rest,
-      matrix: { data: values.data.subarray(head * size, (head + 1) * size), rows, columns },
-      hidden: hidden ? hidden.subarray(offset, offset + size) : null,
+  function scaleOf(head: number): ColorScale {
+    const { domain = "shared", palette = "sequential", scale = "linear" } = options;
+    if (typeof domain !== "string" && scale !== "row") return { palette, kind: scale, domain };
+    const reach = domain === "each" ? peaks[head]?.reach : Math.max(...peaks.map(({ reach }) => reach));
+    return scaleTo(reach ?? 1, palette, scale);
+  }
+
+  function optionsOf(at: number) {
+    const { axes } = options;
+    const head = options.heads?.[at] ?? at;
+    const look: HeatOptions = {
+      ...options,
       selected: cellOf(selection.place),
-      isCurrent: selection.place.head === head || values.shape[0] === 1,
+      isCurrent: selection.place.head === head || options.values.shape[0] === 1,
       label: options.label(head),
       describe: (cell, value) => options.describe(head, cell, value),
       onSelect: ({ row, column }) => selection.set({ head, [axes.row]: row, [axes.column]: column }),
     };
+    return resolve(look, viewport);
+  }
+
+  function toSurface(head: number): MatrixSurfaceOptions {
+    return heatPicture(optionsOf(head), peaks[head] as Peaks, scaleOf(head));
+  }
+
+  function toSvg(): string {
+    for (const each of peaks) each.advance(Number.POSITIVE_INFINITY);
+    const colors = colorsOf(themeOf(element).dark);
+    const { words } = optionsOf(0);
+    const isEach = options.domain === "each" && options.scale !== "row";
+    const legendOf = (head: number, outside: Outside) => {
+      const hidden = peaks[head]?.hatching === "none" ? null : words.hidden;
+      return legendSvg({ ...scaleOf(head), outside }, hidden, words.rowMaximum, colors);
+    };
+    const parts = peaks.map((each, head): Part => {
+      const matrix = matrixSvg(optionsOf(head), each, scaleOf(head), colors);
+      const title = options.titles[head];
+      const name = [title?.name, title?.note].filter(Boolean).join(" · ");
+      const own = isEach ? [legendOf(head, each.outside)] : [];
+      return stacked([{ width: 0, height: 18, content: [text(name, { y: 11, "font-weight": 600 })] }, matrix, ...own]);
+    });
+    const shared = isEach ? [] : [legendOf(0, union(peaks.map(({ outside }) => outside)))];
+    const name =
+      options.titles.length === 1 ? options.label(0) : [options.label(0), options.label(peaks.length - 1)].join(" … ");
+    return pictureOf(name, [tiled(parts, columnsFor(parts.length, MOST_ACROSS)), ...shared], colors);
+  }
+
+  // A scale for all heads is known once all were looked through.
+  function prepare(head: number, deadline: number): boolean {
+    const { domain = "shared" } = options;
+    const needed = domain === "shared" ? peaks : [peaks[head] as Peaks];
+    if (!needed.every((each) => each.advance(deadline))) return false;
+    if (ready.has(head)) return true;
+    ready.add(head);
+    heads[head]?.view.update(toSurface(head));
+    tell();
+    return true;
+  }
+
+  function tell(): void {
+    const { domain } = options;
+    const isEach = domain === "each" && options.scale !== "row";
+    const shown = heads.map((_, head) => ({ ...scaleOf(head), outside: peaks[head]?.outside as Outside }));
+    const now = JSON.stringify([isEach, shown]);
+    if (now === told) return;
+    told = now;
+    heads.forEach((head, i) => {
+      const colors = shown[i];
+      if (!isEach || !colors) {
+        head.legend?.destroy();
+        head.legend = null;
+      } else if (head.legend) head.legend.update(colors);
+      else head.legend = legend(head.colors, { ...colors, hidden: null, rowMaximum: optionsOf(i).words.rowMaximum });
+    });
+    const [first] = shown;
+    const outside = union(shown.map(({ outside }) => outside));
+    options.onShown?.(isEach || !first ? null : { ...first, outside });
   }
 
   function addHead(head: number): Head {
@@ -88,24 +247,27 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
     const caption = document.createElement("figcaption");
     const name = document.createElement("b");
     const note = document.createElement("span");
+    const colors = document.createElement("div");
     caption.append(name, note);
     const picture = document.createElement("div");
-    figure.append(caption, picture);
+    figure.append(caption, colors, picture);
     root.append(figure);
-    return { figure, name, note, view: heatmap(picture, toHeatmap(head)) };
+    const view = matrixSurface(picture, toSurface(head), (deadline) => prepare(head, deadline));
+    return { figure, name, note, colors, view, legend: null };
   }
 
   function arrange(): void {
-    const { count } = sizes();
+    const { count } = sizesOf(options);
     const fitting = Math.floor(element.clientWidth / (options.minWidth ?? 260));
     root.style.gridTemplateColumns = `repeat(${columnsFor(count, fitting)}, minmax(0, 1fr))`;
   }
 
-  function show(): void {
-    const { count } = sizes();
-    arrange();
+  function show(isStale: boolean): void {
+    const { count } = sizesOf(options);
+    if (isStale) ready.clear();
     for (const extra of heads.splice(count)) {
       extra.view.destroy();
+      extra.legend?.destroy();
       extra.figure.remove();
     }
     while (heads.length < count) heads.push(addHead(heads.length));
@@ -113,36 +275,53 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): View<Hea
       const title = options.titles[i];
       head.name.textContent = title?.name ?? "";
       head.note.textContent = title?.note ?? "";
-      head.view.update(toHeatmap(i));
+      head.view.update(toSurface(i));
+      if (isStale) head.view.redraw();
     });
+    if (heads.length !== arranged) arrange();
+    arranged = heads.length;
+    zoom.update(zoomOptions());
   }
 
   function point(): void {
     heads.forEach((head, i) => {
-      const { selected = null, isCurrent = true } = toHeatmap(i);
-      head.view.update({ selected, isCurrent });
+      head.view.update(toSurface(i));
     });
+    zoom.update(zoomOptions());
   }
 
   const resize = new ResizeObserver(arrange);
   resize.observe(element);
   selection.addEventListener("change", point);
-  show();
+  show(false);
 
   return {
+    toSvg,
+    toPng: () => png(toSvg()),
     update(change) {
-      options = { ...options, ...change };
+      const before = options;
+      options = { ...before, ...change };
       if (options.selection !== selection) {
         selection.removeEventListener("change", point);
         selection = options.selection;
         selection.addEventListener("change", point);
       }
-      show();
+      if (options.minWidth !== before.minWidth) arranged = 0;
+      const isSame = isSamePeaks(before, options);
+      if (!isSame) {
+        peaks = peaksOf(options);
+        if (String(before.values.shape) !== String(options.values.shape)) viewport.set({ zoom: 1, x: 0, y: 0 });
+      }
+      show(!isSame || !isSameLook(before, options) || String(before.domain) !== String(options.domain));
     },
     destroy() {
       selection.removeEventListener("change", point);
       resize.disconnect();
-      for (const head of heads) head.view.destroy();
+      for (const head of heads) {
+        head.view.destroy();
+        head.legend?.destroy();
+      }
+      zoom.destroy();
       root.remove();
     },
   };

@@ -1,6 +1,8 @@
-import type { Cell } from "./matrix-drawing.ts";
-import { type MatrixGridOptions, matrixGrid } from "./matrix-grid.ts";
+import type { Cell } from "./matrix.ts";
+import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
+import { blocksOf, type Region } from "./peaks.ts";
 import type { View } from "./view.ts";
+import { Viewport } from "./viewport.ts";
 
 export interface MaskEditorOptions {
   readonly rows: number;
@@ -31,30 +33,82 @@ function* line(from: Cell, to: Cell): Generator<Cell> {
   }
 }
 
-/** A mask that is painted: a click or the space bar turns a cell over, a drag gives all it meets the same state. */
+/** The share of each block that is allowed, as how strongly its pixel covers the hatching. */
+function coverage(
+  allowed: Uint8Array,
+  rows: number,
+  columns: number,
+  block: number,
+  { top, left, bottom, right }: Region,
+) {
+  const image = new ImageData(right - left, bottom - top);
+  for (let y = top; y < bottom; y++) {
+    for (let x = left; x < right; x++) {
+      const [lastRow, lastColumn] = [Math.min(rows, (y + 1) * block), Math.min(columns, (x + 1) * block)];
+      let open = 0;
+      for (let row = y * block; row < lastRow; row++) {
+        for (let i = row * columns + x * block; i < row * columns + lastColumn; i++) if (allowed[i] !== 0) open++;
+      }
+      const share = open / ((lastRow - y * block) * (lastColumn - x * block));
+      image.data[((y - top) * image.width + x - left) * 4 + 3] = Math.round(255 * share);
+    }
+  }
+  return image;
+}
+
+/**
+ * A mask that is painted: a click or the space bar turns a cell over, a drag gives all it meets the same state. However
+ * fast the pointer, `onPaint` is called once a frame, with all that was met.
+ */
 export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View<MaskEditorOptions> {
+  const viewport = new Viewport();
   let options = start;
-  let brush = 0;
-  let last: Cell = { row: 0, column: 0 };
+  let allowed = start.allowed;
+  let stroke: { readonly brush: number; last: Cell } | null = null;
+  let frame = 0;
 
   const at = ({ row, column }: Cell) => row * options.columns + column;
-  const isAllowed = (cell: Cell) => (options.allowed[at(cell)] ?? 0) !== 0;
+  const isAllowed = (cell: Cell) => (allowed[at(cell)] ?? 0) !== 0;
 
-  function paint(cells: Iterable<Cell>): void {
-    const allowed = options.allowed.slice();
+  function report(): void {
+    cancelAnimationFrame(frame);
+    frame = 0;
+    options.onPaint(allowed.slice());
+  }
+
+  function paint(cells: Iterable<Cell>, brush: number): void {
+    if (allowed === options.allowed) allowed = allowed.slice();
     for (const cell of cells) allowed[at(cell)] = brush;
-    options = { ...options, allowed };
-    grid.update(toGrid());
-    options.onPaint(allowed);
+    frame ||= requestAnimationFrame(report);
+    view.update(toSurface());
+    view.redraw();
   }
 
-  function begin(cell: Cell): void {
-    brush = isAllowed(cell) ? 0 : 1;
-    last = cell;
-    paint([cell]);
+  function turn(cell: Cell): number {
+    const brush = isAllowed(cell) ? 0 : 1;
+    paint([cell], brush);
+    return brush;
   }
 
-  function toGrid(): MatrixGridOptions {
+  function follow(cells: readonly Cell[]): void {
+    if (!stroke) return;
+    const met: Cell[] = [];
+    for (const cell of cells) {
+      met.push(...line(stroke.last, cell));
+      stroke.last = cell;
+    }
+    if (met.length > 0) paint(met, stroke.brush);
+  }
+
+  function onPointer(cells: readonly Cell[], phase: "down" | "move" | "up"): void {
+    const cell = cells.at(-1);
+    if (phase === "down" && cell) stroke = { brush: turn(cell), last: cell };
+    if (phase === "move") follow(cells);
+    if (phase === "up") stroke = null;
+    if (cell) options.onSelect?.(cell);
+  }
+
+  function toSurface(): MatrixSurfaceOptions {
     const { rows, columns, rowLabels, columnLabels, label } = options;
     return {
       rows,
@@ -63,49 +117,52 @@ export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View
       columnLabels,
       rowAxis: options.rowAxis ?? "query",
       columnAxis: options.columnAxis ?? "key",
-      marks: null,
+      sums: null,
       maxCell: options.maxCell ?? 40,
       maxCellHeight: options.maxCell ?? 40,
       selected: options.selected ?? null,
       isCurrent: true,
       label,
       describe: (cell) => options.describe(cell, isAllowed(cell)),
-      cell: (cell, theme) => ({
-        fill: isAllowed(cell) ? (theme.dark ? "#3b424e" : "#e4e1da") : null,
-        ink: theme.ink,
-        hatched: !isAllowed(cell),
-        text: "",
-      }),
-      pixels: (width, height, theme) => {
-        const image = new ImageData(width, height);
-        const shade = theme.dark ? [59, 66, 78, 255] : [228, 225, 218, 255];
-        for (let y = 0; y < height; y++) {
-          for (let x = 0; x < width; x++) {
-            const cell = { row: Math.floor((y * rows) / height), column: Math.floor((x * columns) / width) };
-            if (isAllowed(cell)) image.data.set(shade, (y * width + x) * 4);
-          }
+      hatching: "bare",
+      isHatched: (cell) => !isAllowed(cell),
+      cell: (_, theme) => ({ text: "", ink: theme.ink }),
+      pixels: (pixelsPerCell, seen, theme) => {
+        const block = Math.max(1, 2 ** Math.ceil(-Math.log2(pixelsPerCell)));
+        const region = blocksOf(seen, block);
+        const image = coverage(allowed, rows, columns, block, region);
+        const [red = 0, green = 0, blue = 0] = theme.dark ? [59, 66, 78] : [228, 225, 218];
+        for (let i = 0; i < image.data.length; i += 4) {
+          image.data[i] = red;
+          image.data[i + 1] = green;
+          image.data[i + 2] = blue;
         }
-        return image;
+        return { image, block, region };
       },
-      onPointer: (cell, phase) => {
-        options.onSelect?.(cell);
-        if (phase === "down") return begin(cell);
-        if (cell.row === last.row && cell.column === last.column) return;
-        const met = [...line(last, cell)];
-        last = cell;
-        paint(met);
-      },
+      onPointer,
       onMove: (cell) => options.onSelect?.(cell),
-      onPress: begin,
+      onPress: turn,
+      isPainted: true,
+      viewport,
     };
   }
 
-  const grid = matrixGrid(element, toGrid());
+  const view = matrixSurface(element, toSurface());
   return {
     update(change) {
+      const before = options;
       options = { ...options, ...change };
-      grid.update(toGrid());
+      // While a stroke is painted what it painted is newer than what comes back of it.
+      const isMine = (stroke !== null || frame !== 0) && options.allowed.length === allowed.length;
+      if (!isMine) allowed = options.allowed;
+      view.update(toSurface());
+      if (!isMine || options.rowLabels !== before.rowLabels || options.columnLabels !== before.columnLabels) {
+        view.redraw();
+      }
     },
-    destroy: grid.destroy,
+    destroy() {
+      cancelAnimationFrame(frame);
+      view.destroy();
+    },
   };
 }

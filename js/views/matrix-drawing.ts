@@ -1,17 +1,15 @@
+import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
+import { type Cell, isSameCell } from "./matrix.ts";
+import type { Region } from "./peaks.ts";
+import { toCanvas } from "./raster.ts";
+import type { Context, Frame, Layout } from "./surface.ts";
 import { hatch, type Theme } from "./theme.ts";
 import { visible } from "./visible.ts";
 
-export interface Cell {
-  readonly row: number;
-  readonly column: number;
-}
-
-/** What to draw one cell with: a colour (null for none) and its ink, hatching, and a text where it fits. */
-export interface Drawn {
-  readonly fill: string | null;
-  readonly ink: string;
-  readonly hatched: boolean;
+/** What a cell has beside its colour. */
+export interface CellText {
   readonly text: string;
+  readonly ink: string;
 }
 
 /** What a labelled matrix looks like. */
@@ -24,167 +22,245 @@ export interface MatrixPicture {
   readonly rowAxis: string;
   readonly columnAxis: string;
   /** A number beside each row, under a heading: the rows' sums. */
-  readonly marks: { readonly heading: string; readonly texts: readonly string[] } | null;
+  readonly sums: { readonly heading: string; readonly text: (row: number) => string } | null;
   /** The largest a cell may become; cells are square unless the height is held lower. */
   readonly maxCell: number;
   readonly maxCellHeight: number;
   readonly selected: Cell | null;
   /** Whether this is the matrix the selection is in, not only one that shares it. */
   readonly isCurrent: boolean;
-  readonly cell: (cell: Cell, theme: Theme) => Drawn;
-  /** Draws all cells at once, where one is too small to be drawn by itself. */
-  readonly pixels: (width: number, height: number, theme: Theme) => ImageData;
+  /** Whether any cell is hatched, and whether a hatched one keeps its colour. */
+  readonly hatching: "none" | "bare" | "over colour";
+  readonly isHatched: (cell: Cell) => boolean;
+  readonly cell: (cell: Cell, theme: Theme) => CellText;
+  /** The colours of blocks of cells, a pixel for a block; what is transparent shows the hatching. */
+  readonly pixels: (pixelsPerCell: number, visible: Region, theme: Theme) => Pixels;
 }
 
-/** Where the cells lie on the canvas, in CSS pixels. */
-export interface Geometry {
-  readonly left: number;
-  readonly top: number;
+/** Blocks of `block` by `block` cells as an image. */
+export interface Pixels {
+  readonly image: ImageData;
+  readonly block: number;
+  readonly region: Region;
+}
+
+export interface MatrixLayout extends Layout {
   readonly cellWidth: number;
   readonly cellHeight: number;
-  readonly width: number;
-  readonly height: number;
   readonly isTurned: boolean;
   readonly labelLimit: number;
 }
 
-type Context = CanvasRenderingContext2D;
-
-const FONT = 12;
 const GAP = 6;
 const AXIS = 17;
 const LABEL_LIMIT = 96;
 const SMALLEST_CELL = 7;
 const SMALLEST_TEXT = 8.5;
-const FAINT = 0.76;
+/** From this size on a cell holds its number. */
+const READABLE = 44;
+/** Fewer rows than fill this height become taller than wide rather than a line. */
+const LEAST_HEIGHT = 150;
+const MOST_HEIGHT = 720;
+/** The least height of the window on an enlarged matrix. */
+const WINDOW = 260;
 
-function setFont(context: Context, theme: Theme, size: number, isBold = false): void {
-  context.font = `${isBold ? "600 " : ""}${size}px ${theme.font}`;
-}
-
-function shorten(context: Context, text: string, limit: number): string {
-  if (context.measureText(text).width <= limit) return text;
-  const characters = [...text];
-  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > limit) characters.pop();
-  return `${characters.join("")}…`;
-}
+const whole = (size: number) => (size > SMALLEST_CELL ? Math.floor(size) : size);
 
 /** Fits a matrix and its labels into a width. */
-export function measure(context: Context, picture: MatrixPicture, theme: Theme, available: number): Geometry {
-  const { rows, columns, rowLabels, columnLabels, rowAxis, marks, maxCell, maxCellHeight } = picture;
+export function layOut(
+  context: Context,
+  picture: MatrixPicture,
+  theme: Theme,
+  available: number,
+  zoom: number,
+): MatrixLayout {
+  const { rows, columns, rowLabels, columnLabels, rowAxis, sums, maxCell, maxCellHeight } = picture;
   setFont(context, theme, FONT, true);
   const width = (text: string) => context.measureText(text).width;
-  const widest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, width(visible(text))), 0);
   const labelLimit = Math.min(LABEL_LIMIT, available * 0.3);
-  const left = Math.ceil(Math.max(Math.min(widest(rowLabels), labelLimit), width(`${rowAxis} ↓`))) + GAP;
-  const right = marks ? Math.ceil(Math.max(widest(marks.texts), width(marks.heading))) + GAP : 1;
-  const exact = Math.min(maxCell, (available - left - right) / columns);
-  const cellWidth = exact > SMALLEST_CELL ? Math.floor(exact) : Math.max(exact, 1 / columns);
-  const cellHeight = Math.min(cellWidth, maxCellHeight);
-  const longest = widest(columnLabels);
+  const left = Math.ceil(Math.max(Math.min(widest(context, rowLabels), labelLimit), width(`${rowAxis} ↓`))) + GAP;
+  const right = sums ? Math.ceil(Math.max(width(sums.text(0)), width("0.00"), width(sums.heading))) + GAP : 1;
+  const room = Math.max(1, available - left - right);
+  const fitWidth = whole(Math.min(maxCell, room / columns));
+  const square = Math.max(fitWidth, Math.min(14, LEAST_HEIGHT / rows));
+  const fitHeight = whole(Math.min(square, maxCellHeight, Math.max(MOST_HEIGHT, room) / rows));
+  const smaller = Math.min(fitWidth, fitHeight);
+  const maxZoom = smaller < READABLE / 2 ? READABLE / smaller : 1;
+  const enlarged = (fit: number) => (zoom > 1 ? whole(Math.min(fit * zoom, Math.max(fit, READABLE))) : fit);
+  const [cellWidth, cellHeight] = [enlarged(fitWidth), enlarged(fitHeight)];
+  const longest = widest(context, columnLabels);
   const isTurned = longest > cellWidth - 2;
-  const top = AXIS + (isTurned ? Math.ceil(Math.min(longest, labelLimit)) : FONT) + GAP;
+  const top = AXIS + (longest > fitWidth - 2 ? Math.ceil(Math.min(longest, labelLimit)) : FONT) + GAP;
+  const height = Math.min(cellHeight * rows, Math.max(fitHeight * rows, WINDOW));
   return {
     left,
     top,
+    width: Math.min(cellWidth * columns, room),
+    height,
+    contentWidth: cellWidth * columns,
+    contentHeight: cellHeight * rows,
+    total: Math.ceil(top + height + 3),
+    maxZoom,
     cellWidth,
     cellHeight,
-    width: cellWidth * columns,
-    height: cellHeight * rows,
     isTurned,
     labelLimit,
   };
 }
 
+/** The cells in the window. */
+function inSight({ layout, x, y }: Frame<MatrixLayout>, { rows, columns }: MatrixPicture): Region {
+  const { cellWidth, cellHeight, width, height } = layout;
+  return {
+    top: Math.max(0, Math.floor(y / cellHeight)),
+    left: Math.max(0, Math.floor(x / cellWidth)),
+    bottom: Math.min(rows, Math.ceil((y + height) / cellHeight)),
+    right: Math.min(columns, Math.ceil((x + width) / cellWidth)),
+  };
+}
+
+function clipToWindow({ context, layout: { left, top, width, height } }: Frame<MatrixLayout>, spare = 0): void {
+  context.beginPath();
+  context.rect(left - spare, top - spare, width + 2 * spare, height + 2 * spare);
+  context.clip();
+}
+
 // One size for the whole matrix, or no numbers at all: some with and some without would read as a pattern.
-function textSize(context: Context, theme: Theme, at: Geometry, cells: readonly Drawn[]): number {
-  const largest = Math.min(12.5, at.cellHeight * 0.44);
+function textSize({ context, layout, theme }: Frame<MatrixLayout>, texts: readonly CellText[]): number {
+  const largest = Math.min(12.5, layout.cellHeight * 0.44);
   setFont(context, theme, largest);
-  const widest = cells.reduce((most, { text }) => Math.max(most, context.measureText(text).width), 1);
-  const size = Math.min(largest, (largest * (at.cellWidth - 5)) / widest);
+  const longest = texts.reduce((most, { text }) => (text.length > most.length ? text : most), "0");
+  const size = Math.min(largest, (largest * (layout.cellWidth - 5)) / context.measureText(longest).width);
   return size < SMALLEST_TEXT ? 0 : size;
 }
 
-function drawPixels(context: Context, picture: MatrixPicture, at: Geometry, theme: Theme, ratio: number): void {
-  const width = Math.max(1, Math.round(at.width * ratio));
-  const height = Math.max(1, Math.round(at.height * ratio));
-  context.fillStyle = hatch(context, theme, ratio) ?? theme.ink;
-  context.fillRect(at.left, at.top, at.width, at.height);
-  const layer = new OffscreenCanvas(width, height);
-  layer.getContext("2d")?.putImageData(picture.pixels(width, height, theme), 0, 0);
-  context.drawImage(layer, at.left, at.top, at.width, at.height);
-}
-
-function drawCells(context: Context, picture: MatrixPicture, at: Geometry, theme: Theme, ratio: number): void {
-  const cells = Array.from({ length: picture.rows * picture.columns }, (_, i) =>
-    picture.cell({ row: Math.floor(i / picture.columns), column: i % picture.columns }, theme),
-  );
-  const lines = hatch(context, theme, ratio) ?? theme.ink;
-  const gap = at.cellWidth > 14 ? 1 : 0.5;
-  const [width, height] = [at.cellWidth - gap, at.cellHeight - gap];
-  const size = textSize(context, theme, at, cells);
+function drawNumbers(frame: Frame<MatrixLayout>, picture: MatrixPicture, region: Region, gap: number): void {
+  const { context, layout, theme, x, y } = frame;
+  const { left, top, cellWidth, cellHeight } = layout;
+  if (cellHeight * 0.44 < SMALLEST_TEXT) return;
+  const cells: Cell[] = [];
+  for (let row = region.top; row < region.bottom; row++) {
+    for (let column = region.left; column < region.right; column++) cells.push({ row, column });
+  }
+  const texts = cells.map((cell) => picture.cell(cell, theme));
+  const size = textSize(frame, texts);
+  if (size === 0) return;
   setFont(context, theme, size);
   context.textAlign = "center";
   context.textBaseline = "middle";
-  cells.forEach(({ fill, ink, hatched, text }, i) => {
-    const x = at.left + (i % picture.columns) * at.cellWidth;
-    const y = at.top + Math.floor(i / picture.columns) * at.cellHeight;
-    if (fill) {
-      context.fillStyle = fill;
-      context.fillRect(x, y, width, height);
-    }
-    if (hatched) {
-      context.globalAlpha = fill ? 0.45 : 1;
-      context.fillStyle = lines;
-      context.fillRect(x, y, width, height);
-      context.globalAlpha = 1;
-    }
-    if (text === "" || size === 0) return;
+  cells.forEach(({ row, column }, i) => {
+    const { text = "", ink = theme.ink } = texts[i] ?? {};
+    if (text === "") return;
     context.fillStyle = ink;
-    context.fillText(text, x + width / 2, y + height / 2 + 0.5);
+    context.fillText(
+      text,
+      left + (column + 0.5) * cellWidth - x - gap / 2,
+      top + (row + 0.5) * cellHeight - y - gap / 2 + 0.5,
+    );
   });
 }
 
-function drawCrosshair(context: Context, picture: MatrixPicture, at: Geometry, theme: Theme, hovered: Cell | null) {
+/** The cells: colours, hatching, numbers where they fit. */
+export function drawCells(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
+  const { context, layout, theme, ratio, x, y } = frame;
+  const { left, top, width, height, cellWidth, cellHeight } = layout;
+  const seen = inSight(frame, picture);
+  const { image, block, region } = picture.pixels(Math.min(cellWidth, cellHeight) * ratio, seen, theme);
+  context.save();
+  clipToWindow(frame);
+  const lines = hatch(context, theme, ratio) ?? theme.ink;
+  if (picture.hatching === "bare") {
+    context.fillStyle = lines;
+    context.fillRect(left, top, width, height);
+  }
+  context.imageSmoothingEnabled = false;
+  context.drawImage(
+    toCanvas(image),
+    0,
+    0,
+    image.width,
+    image.height,
+    left + region.left * block * cellWidth - x,
+    top + region.top * block * cellHeight - y,
+    image.width * block * cellWidth,
+    image.height * block * cellHeight,
+  );
+  const gap = Math.min(cellWidth, cellHeight) > 14 ? 1 : 0.5;
+  if (Math.min(cellWidth, cellHeight) >= SMALLEST_CELL) {
+    if (picture.hatching === "over colour") {
+      context.globalAlpha = 0.45;
+      context.fillStyle = lines;
+      for (let row = seen.top; row < seen.bottom; row++) {
+        for (let column = seen.left; column < seen.right; column++) {
+          if (picture.isHatched({ row, column })) {
+            context.fillRect(left + column * cellWidth - x, top + row * cellHeight - y, cellWidth, cellHeight);
+          }
+        }
+      }
+      context.globalAlpha = 1;
+    }
+    for (let row = seen.top; row < seen.bottom; row++) {
+      context.clearRect(left, top + (row + 1) * cellHeight - y - gap, width, gap);
+    }
+    for (let column = seen.left; column < seen.right; column++) {
+      context.clearRect(left + (column + 1) * cellWidth - x - gap, top, gap, height);
+    }
+    drawNumbers(frame, picture, seen, gap);
+  }
+  context.restore();
+}
+
+function drawCrosshair(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
+  const { context, layout: at, theme, x, y, hovered } = frame;
   const grow = at.cellHeight < SMALLEST_CELL ? 3 : 0;
-  const box = (x: number, y: number, width: number, height: number) => context.strokeRect(x, y, width, height);
-  const place = ({ row, column }: Cell) => [at.left + column * at.cellWidth, at.top + row * at.cellHeight] as const;
+  const box = (bx: number, by: number, width: number, height: number) => context.strokeRect(bx, by, width, height);
+  const place = ({ row, column }: Cell) =>
+    [at.left + column * at.cellWidth - x, at.top + row * at.cellHeight - y] as const;
   const ring = (cell: Cell, alpha: number, width: number) => {
-    const [x, y] = place(cell);
-    const sides = [at.cellWidth - 1 + 2 * grow, at.cellHeight - 1 + 2 * grow] as const;
+    const [cx, cy] = place(cell);
+    const sides = [Math.max(1, at.cellWidth - 1) + 2 * grow, Math.max(1, at.cellHeight - 1) + 2 * grow] as const;
     context.globalAlpha = alpha;
     context.strokeStyle = theme.paper;
     context.lineWidth = width + 2;
-    box(x - grow, y - grow, ...sides);
+    box(cx - grow, cy - grow, ...sides);
     context.strokeStyle = theme.ink;
     context.lineWidth = width;
-    box(x - grow, y - grow, ...sides);
+    box(cx - grow, cy - grow, ...sides);
     context.globalAlpha = 1;
   };
   const { selected, isCurrent } = picture;
-  if (hovered && (hovered.row !== selected?.row || hovered.column !== selected?.column)) ring(hovered, 0.55, 1);
-  if (!selected) return;
-  const [x, y] = place(selected);
-  context.globalAlpha = isCurrent ? 0.5 : 0.25;
-  context.strokeStyle = theme.ink;
-  context.lineWidth = 1;
-  box(at.left - 0.5, y - 0.5, at.width, at.cellHeight);
-  box(x - 0.5, at.top - 0.5, at.cellWidth, at.height);
-  ring(selected, isCurrent ? 1 : 0.7, isCurrent ? 2 : 1);
-}
-
-// Where cells are smaller than their labels only every so many are written, and always the selected one.
-function* written(count: number, cell: number, selected: number | undefined, hovered: number | undefined) {
-  const every = Math.max(1, Math.ceil((FONT + 1) / cell));
-  for (let i = 0; i < count; i++) {
-    const isOn = i === selected || i === hovered;
-    const isCrowded = selected !== undefined && Math.abs(i - selected) < every;
-    if (isOn || (i % every === 0 && !isCrowded)) yield { i, isOn };
+  context.save();
+  clipToWindow(frame, 5);
+  if (hovered && !isSameCell(hovered, selected)) ring(hovered, 0.55, 1);
+  if (selected) {
+    const [cx, cy] = place(selected);
+    context.globalAlpha = isCurrent ? 0.5 : 0.25;
+    context.strokeStyle = theme.ink;
+    context.lineWidth = 1;
+    box(at.left - x - 0.5, cy - 0.5, at.contentWidth, at.cellHeight);
+    box(cx - 0.5, at.top - y - 0.5, at.cellWidth, at.contentHeight);
+    ring(selected, isCurrent ? 1 : 0.7, isCurrent ? 2 : 1);
   }
+  context.restore();
 }
 
-function drawLabels(context: Context, picture: MatrixPicture, at: Geometry, theme: Theme, hovered: Cell | null): void {
-  const { rows, columns, rowLabels, columnLabels, rowAxis, columnAxis, marks, selected } = picture;
+// Where cells are smaller than their labels only every so many are written, but always the one pointed at and, where
+// that leaves room, the selected one.
+function* written(from: number, to: number, cell: number, on: readonly (number | undefined)[]) {
+  const every = Math.max(1, Math.ceil((FONT + 1) / cell));
+  const marked: number[] = [];
+  const isCrowded = (i: number) => marked.some((m) => Math.abs(i - m) < every);
+  for (const i of on) if (i !== undefined && i >= from && i < to && !isCrowded(i)) marked.push(i);
+  for (let i = from - (from % every); i < to; i += every) {
+    if (i >= from && !isCrowded(i)) yield { i, isOn: false };
+  }
+  for (const i of marked) yield { i, isOn: true };
+}
+
+function drawLabels(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
+  const { context, layout: at, theme, x, y, hovered } = frame;
+  const { rowLabels, columnLabels, rowAxis, columnAxis, sums, selected } = picture;
+  const seen = inSight(frame, picture);
   const bottom = at.top - GAP - FONT / 2 + 1;
   const style = (isOn: boolean) => {
     context.globalAlpha = isOn ? 1 : FAINT;
@@ -200,46 +276,47 @@ function drawLabels(context: Context, picture: MatrixPicture, at: Geometry, them
   context.textAlign = "right";
   context.fillText(`${rowAxis} ↓`, at.left - GAP, bottom);
 
-  for (const { i, isOn } of written(rows, at.cellHeight, selected?.row, hovered?.row)) {
+  const marked = [hovered, selected];
+  let free = 0;
+  const rows = marked.map((cell) => cell?.row);
+  for (const { i, isOn } of written(seen.top, seen.bottom, at.cellHeight, rows)) {
+    const middle = (i + 0.5) * at.cellHeight - y;
+    if (middle < 0 || middle > at.height) continue;
+    const cy = at.top + Math.max(middle, FONT / 2);
+    // The first label is moved down into the window and may take the next one's place.
+    if (cy < free && !isOn) continue;
+    free = isOn ? free : cy + FONT;
     style(isOn);
-    const y = at.top + Math.max((i + 0.5) * at.cellHeight, FONT / 2);
     context.textAlign = "right";
-    context.fillText(shorten(context, visible(rowLabels[i] ?? ""), at.labelLimit), at.left - GAP, y);
-    if (!marks) continue;
+    context.fillText(shorten(context, visible(rowLabels[i] ?? ""), at.labelLimit), at.left - GAP, cy);
+    if (!sums) continue;
     context.textAlign = "left";
-    context.fillText(marks.texts[i] ?? "", at.left + at.width + GAP, y);
+    context.fillText(sums.text(i), at.left + at.width + GAP, cy);
   }
-  for (const { i, isOn } of written(columns, at.cellWidth, selected?.column, hovered?.column)) {
+  const columns = marked.map((cell) => cell?.column);
+  for (const { i, isOn } of written(seen.left, seen.right, at.cellWidth, columns)) {
+    const middle = (i + 0.5) * at.cellWidth - x;
+    if (middle < 0 || middle > at.width) continue;
     style(isOn);
     const text = visible(columnLabels[i] ?? "");
-    const x = at.left + (i + 0.5) * at.cellWidth;
     const isUpright = !at.isTurned || context.measureText(text).width <= Math.min(FONT + 2, at.cellWidth);
     context.save();
-    context.translate(x, isUpright ? bottom : at.top - GAP);
+    context.translate(at.left + middle, isUpright ? bottom : at.top - GAP);
     if (!isUpright) context.rotate(-Math.PI / 2);
     context.textAlign = isUpright ? "center" : "left";
     context.fillText(isUpright ? text : shorten(context, text, at.labelLimit), 0, 0);
     context.restore();
   }
-  if (marks) {
+  if (sums) {
     style(false);
     context.textAlign = "left";
-    context.fillText(marks.heading, at.left + at.width + GAP, bottom);
+    context.fillText(sums.heading, at.left + at.width + GAP, bottom);
   }
   context.globalAlpha = 1;
 }
 
-/** Draws the matrix: cells, crosshair, labels. */
-export function drawMatrix(
-  context: Context,
-  picture: MatrixPicture,
-  at: Geometry,
-  theme: Theme,
-  { ratio, hovered }: { ratio: number; hovered: Cell | null },
-): void {
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  if (at.cellHeight < SMALLEST_CELL) drawPixels(context, picture, at, theme, ratio);
-  else drawCells(context, picture, at, theme, ratio);
-  drawCrosshair(context, picture, at, theme, hovered);
-  drawLabels(context, picture, at, theme, hovered);
+/** What follows the selection and the pointer: crosshair, labels. */
+export function drawMarks(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
+  drawCrosshair(frame, picture);
+  drawLabels(frame, picture);
 }

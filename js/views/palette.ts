@@ -3,15 +3,17 @@ import { interpolateRdBu, interpolateYlGnBu } from "d3-scale-chromatic";
 /** `sequential` for weights (0 to 1), `diverging` for signed numbers and differences (0 in the middle). */
 export type PaletteName = "sequential" | "diverging";
 
+export type Rgb = readonly [number, number, number];
+
 /** Colours of the values from the low end of a domain to its high end, in equal steps. */
 export interface Palette {
   readonly css: readonly string[];
-  readonly rgb: readonly (readonly [number, number, number])[];
+  readonly rgb: readonly Rgb[];
   /** What text stays readable on each colour. */
   readonly ink: readonly string[];
 }
 
-const STEPS = 256;
+export const STEPS = 256;
 const NEUTRAL_LIGHT = "rgb(247, 246, 242)";
 const NEUTRAL_DARK = "rgb(33, 38, 47)";
 
@@ -51,11 +53,18 @@ function luminance(rgb: readonly number[]): number {
 }
 
 function build(interpolate: Interpolate): Palette {
-  const css = Array.from({ length: STEPS }, (_, i) => interpolate(i / (STEPS - 1)));
-  const rgb = css.map(channels);
+  const rgb = Array.from({ length: STEPS }, (_, i) => channels(interpolate(i / (STEPS - 1))));
+  return { css: rgb.map(css), rgb, ink: rgb.map(inkOn) };
+}
+
+export function css([red, green, blue]: Rgb): string {
+  return `rgb(${red}, ${green}, ${blue})`;
+}
+
+/** What text stays readable on a colour. */
+export function inkOn(color: Rgb): string {
   // Black and white are equally readable at a luminance of about 0.18.
-  const ink = rgb.map((color) => (luminance(color) > 0.18 ? "#10131a" : "#ffffff"));
-  return { css: rgb.map(([r, g, b]) => `rgb(${r}, ${g}, ${b})`), rgb, ink };
+  return luminance(color) > 0.18 ? "#10131a" : "#ffffff";
 }
 
 const built = new Map<string, Palette>();

@@ -1,59 +1,50 @@
-import type { Palette } from "./palette.ts";
-import { step } from "./palette.ts";
+import { palette, type Rgb, STEPS } from "./palette.ts";
+import type { Peaks, Region } from "./peaks.ts";
+import { type ColorScale, outsideColors, stepOf } from "./scale.ts";
 
-/** A matrix in row-major order. */
-export interface Matrix {
-  readonly data: ArrayLike<number>;
-  readonly rows: number;
-  readonly columns: number;
+const NAN = STEPS;
+const PLUS = STEPS + 1;
+const MINUS = STEPS + 2;
+
+const pack = ([red, green, blue]: Rgb) => (255 << 24) | (blue << 16) | (green << 8) | red;
+
+function packed(scale: ColorScale, dark: boolean): Uint32Array {
+  const { nan, plus, minus } = outsideColors(dark);
+  return Uint32Array.from([...palette(scale.palette, dark).rgb, nan, plus, minus], pack);
 }
 
-export interface RasterOptions {
-  readonly width: number;
-  readonly height: number;
-  readonly palette: Palette;
-  readonly domain: readonly [number, number];
-  /** Cells to leave out, row-major, nonzero where hidden. */
-  readonly hidden: ArrayLike<number> | null;
+function indexOf(value: number, scale: ColorScale): number {
+  if (Number.isNaN(value)) return NAN;
+  if (value === Infinity) return PLUS;
+  if (value === -Infinity) return MINUS;
+  return stepOf(value, scale);
 }
 
-/** Where each pixel's block of cells begins, and where the last one ends. */
-function blocks(pixels: number, cells: number): Int32Array {
-  return Int32Array.from({ length: pixels + 1 }, (_, pixel) => Math.floor((pixel * cells) / pixels));
-}
-
-/**
- * A matrix as pixels, for where a cell is too small to be drawn by itself. A pixel shows the largest magnitude of its
- * block, so that a lone spike stays visible; blocks that are hidden altogether stay transparent.
- */
-export function raster(matrix: Matrix, { width, height, palette, domain, hidden }: RasterOptions): ImageData {
-  const { data, columns } = matrix;
-  const image = new ImageData(width, height);
-  const tops = blocks(height, matrix.rows);
-  const lefts = blocks(width, columns);
-  for (let y = 0; y < height; y++) {
-    const top = tops[y] as number;
-    const bottom = Math.max(top + 1, tops[y + 1] as number);
-    for (let x = 0; x < width; x++) {
-      const left = lefts[x] as number;
-      const right = Math.max(left + 1, lefts[x + 1] as number);
-      let peak = Number.NaN;
-      for (let row = top; row < bottom; row++) {
-        for (let i = row * columns + left; i < row * columns + right; i++) {
-          if (hidden !== null && hidden[i] !== 0) continue;
-          const value = data[i] as number;
-          if (!(Math.abs(value) <= Math.abs(peak))) peak = value;
-        }
-      }
-      if (Number.isNaN(peak)) continue;
-      const color = palette.rgb[step(peak, domain)];
-      if (!color) continue;
-      const at = (y * width + x) * 4;
-      image.data[at] = color[0];
-      image.data[at + 1] = color[1];
-      image.data[at + 2] = color[2];
-      image.data[at + 3] = 255;
-    }
+/** The colours of a region of blocks, a pixel for a block; blocks that are hidden altogether stay transparent. */
+export function raster(peaks: Peaks, level: number, region: Region, scale: ColorScale, dark: boolean): ImageData {
+  const blocks = peaks.blocks(level, region);
+  const colors = packed(scale, dark);
+  const image = new ImageData(region.right - region.left, region.bottom - region.top);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < pixels.length; i++) {
+    if (blocks.covered[i] === 0) pixels[i] = colors[indexOf(blocks.peaks[i] as number, scale)] as number;
   }
   return image;
+}
+
+/** The level at which a block is no smaller than a pixel. */
+export function levelFor(pixelsPerCell: number, peaks: Peaks): number {
+  const deepest = Math.ceil(Math.log2(Math.max(peaks.rows, peaks.columns)));
+  return Math.min(deepest, Math.max(0, Math.ceil(-Math.log2(pixelsPerCell) - 1e-9)));
+}
+
+let shared: OffscreenCanvas | null = null;
+
+/** An image as something to draw from, until the next one. */
+export function toCanvas(image: ImageData): OffscreenCanvas {
+  shared ??= new OffscreenCanvas(1, 1);
+  if (shared.width < image.width) shared.width = image.width;
+  if (shared.height < image.height) shared.height = image.height;
+  shared.getContext("2d")?.putImageData(image, 0, 0);
+  return shared;
 }

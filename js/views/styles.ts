@@ -1,9 +1,11 @@
 const CSS = `
-.attn-matrix { position: relative; inline-size: 100%; }
-.attn-matrix canvas { display: block; }
-.attn-grid { position: absolute; cursor: crosshair; outline: none; border-radius: 1px; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
-.attn-grid.attn-paint { touch-action: none; cursor: cell; }
-.attn-grid:focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 3px; }
+.attn-surface { position: relative; inline-size: 100%; overflow: clip; overflow-clip-margin: 6px; }
+.attn-surface canvas { display: block; }
+.attn-surface canvas + canvas { position: absolute; inset: 0; }
+.attn-scroll { position: absolute; scrollbar-width: thin; overscroll-behavior: contain auto; border-radius: 1px; }
+.attn-scroll:has(:focus-visible) { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 3px; }
+.attn-grid { position: relative; cursor: crosshair; outline: none; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
+.attn-grid.attn-paint { touch-action: pinch-zoom; cursor: cell; }
 .attn-cell { position: absolute; pointer-events: none; }
 .attn-live { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .attn-heads { display: grid; align-items: end; gap: 14px 28px; }
@@ -12,6 +14,20 @@ const CSS = `
 .attn-head figcaption:has(b:empty) { display: none; }
 .attn-head figcaption b { font-weight: 600; white-space: nowrap; }
 .attn-head figcaption span { opacity: 0.78; }
+.attn-toggles { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-block-end: 10px; }
+.attn-toggles button { display: flex; gap: 0.5em; align-items: center; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
+.attn-toggles i { inline-size: 12px; block-size: 12px; border: 2px solid var(--attn-head); }
+.attn-toggles [aria-pressed="true"] i { background: var(--attn-head); }
+.attn-toggles b { font-weight: 600; }
+.attn-toggles [aria-pressed="false"] b { font-weight: 400; }
+.attn-toggles span { opacity: 0.78; }
+.attn-toggles :focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 2px; }
+.attn-zoom { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: baseline; justify-content: flex-end; margin-block-end: 6px; font-variant-numeric: tabular-nums; }
+.attn-zoom[hidden] { display: none; }
+.attn-zoom button { min-inline-size: 26px; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
+.attn-zoom label { display: flex; gap: 0.4em; align-items: baseline; color: inherit; opacity: 0.9; }
+.attn-zoom input { inline-size: 4.6em; padding: 1px 0; border: 0; border-block-end: 1px solid color-mix(in srgb, currentColor 55%, transparent); border-radius: 0; background: none; color: inherit; font: inherit; text-align: end; }
+.attn-zoom :focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 1px; }
 .attn-steps { display: grid; grid-template-columns: minmax(0, 1fr); gap: 9px; margin: 0; padding: 0; list-style: none; }
 .attn-steps h3 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 1px; font: inherit; font-weight: 600; }
 .attn-steps :is(sup, sub) { font-size: 0.78em; line-height: 0; }
@@ -26,7 +42,8 @@ const CSS = `
 .attn-terms tr[aria-current] > * { font-weight: 600; }
 .attn-terms tfoot > tr > * { border-block-start: 1px solid color-mix(in srgb, currentColor 30%, transparent); }
 .attn-legend { display: flex; align-items: center; gap: 0.5em; font-variant-numeric: tabular-nums; }
-.attn-legend-hidden { margin-inline-start: 0.8em; outline: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
+.attn-legend { flex-wrap: wrap; }
+.attn-legend-swatch { margin-inline-start: 0.8em; outline: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
 `;
 
 const adopted = new WeakSet<Document | ShadowRoot>();

@@ -21,9 +21,10 @@ export function axesOf(stage: Stage): Axes {
 /** A name for each column of a stage: the keys, the features where they have names, else numbers. */
 export function columnsOf(picture: Picture, stage: Stage): readonly string[] {
   if (axesOf(stage).column === "key") return picture.tokens;
-  const count = picture.masked.stage(stage).shape.at(-1) ?? 0;
-  const { features, masked } = picture;
-  const words = masked.stage("value").shape.at(-1) ?? 1;
+  const { trace } = picture.after;
+  const count = trace.stage(stage).shape.at(-1) ?? 0;
+  const { features } = picture;
+  const words = trace.stage("value").shape.at(-1) ?? 1;
   const names: Partial<Record<Stage, (column: number) => string | undefined>> = {
     input: (column) => features[column],
     value: (column) => features[column],
@@ -54,19 +55,23 @@ export function difference(one: Tensor, other: Tensor): Tensor {
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
-export function colorsOf(stage: Stage, values: Tensor, hidden: Uint8Array | null, isDifference = false) {
+export function colorsOf(stage: Stage, isDifference = false) {
   if (stage === "weights" && !isDifference) return { palette: "sequential" as PaletteName, domain: [0, 1] as const };
+  return { palette: "diverging" as PaletteName, domain: undefined };
+}
+
+/** The value that lines and bars draw largest: 1 for weights, else the largest magnitude that is not hidden. */
+export function reachOf(stage: Stage, { data }: Tensor, hidden: Uint8Array | null, isDifference: boolean): number {
+  if (stage === "weights" && !isDifference) return 1;
   let reach = 0;
-  const { data } = values;
   for (let i = 0; i < data.length; i++) {
     const size = Math.abs(data[i] as number);
     if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
   }
-  const end = reach || 1;
-  return { palette: "diverging" as PaletteName, domain: [-end, end] as const };
+  return reach || 1;
 }
 
-/** Nonzero where the mask hides; null where it hides nothing. */
-export function hiddenCells({ mask, allowed }: Picture): Uint8Array | null {
-  return mask ? allowed.map((cell) => 1 - cell) : null;
+/** One head's part of what is the same for all heads, or given for each. */
+export function cellsOf(cells: Uint8Array, size: number, head: number): Uint8Array {
+  return cells.length > size ? cells.subarray(head * size, (head + 1) * size) : cells;
 }

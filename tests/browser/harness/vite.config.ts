@@ -4,8 +4,13 @@ import { defineConfig } from "vite";
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 
 export default defineConfig({
-  resolve: { alias: { attnscope: `${repository}dist/index.js` } },
+  resolve: {
+    alias: [
+      { find: /^attnscope$/, replacement: `${repository}dist/index.js` },
+      { find: /^attnscope\/views$/, replacement: `${repository}dist/views/index.js` },
+    ],
+  },
   server: { fs: { allow: [repository] } },
   // The package finds its worker and its .wasm beside itself, so it is served as it is.
-  optimizeDeps: { exclude: ["attnscope"] },
+  optimizeDeps: { exclude: ["attnscope", "attnscope/views"] },
 });

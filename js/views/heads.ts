@@ -1,0 +1,59 @@
+import { format } from "d3-format";
+import type { Place, Selection } from "../selection.ts";
+import type { Cell } from "./matrix.ts";
+import { number } from "./number.ts";
+
+/** Every head's weights of queries for keys, as the views that draw no matrix take them. */
+export interface HeadsOptions {
+  /** `[heads, queries, keys]`, row-major; give a new array for new numbers. */
+  readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
+  /** Hidden cells of all heads, `[heads, queries, keys]`, or of one matrix that holds for every head. */
+  readonly hidden?: Uint8Array | null;
+  /** The queries' tokens and the keys'. */
+  readonly rowLabels: readonly string[];
+  readonly columnLabels: readonly string[];
+  /** The words for them; "query" and "key" by default. */
+  readonly rowAxis?: string;
+  readonly columnAxis?: string;
+  /** A name for each head, and what is known of it. */
+  readonly titles: readonly { readonly name: string; readonly note: string }[];
+  readonly selection: Selection;
+  /** The value that is drawn largest; 1 by default, as for weights. */
+  readonly reach?: number;
+  /** How a number is written; two decimals by default. */
+  readonly write?: (value: number) => string;
+  /** The grid's name, and what is said of a cell, to somebody who does not see it. */
+  readonly label: string;
+  readonly describe: (head: number, cell: Cell, value: number) => string;
+}
+
+export function sizesOf({ values }: HeadsOptions) {
+  const [heads = 1, queries = 1, keys = 1] = values.shape;
+  return { heads, queries, keys };
+}
+
+export function weightAt(options: HeadsOptions, head: number, query: number, key: number): number {
+  const { queries, keys } = sizesOf(options);
+  return options.values.data[(head * queries + query) * keys + key] ?? Number.NaN;
+}
+
+export function isHidden(options: HeadsOptions, head: number, query: number, key: number): boolean {
+  const { hidden } = options;
+  if (!hidden) return false;
+  const { queries, keys } = sizesOf(options);
+  const first = hidden.length > queries * keys ? head * queries * keys : 0;
+  return (hidden[first + query * keys + key] ?? 0) !== 0;
+}
+
+/** The selection's place, inside the heads there are. */
+export function placeIn(options: HeadsOptions): Pick<Place, "head" | "query" | "key"> {
+  const { heads, queries, keys } = sizesOf(options);
+  const { head, query, key } = options.selection.place;
+  return { head: Math.min(head, heads - 1), query: Math.min(query, queries - 1), key: Math.min(key, keys - 1) };
+}
+
+const short = format(".2f");
+
+export function writeWeight({ write = short }: HeadsOptions, value: number): string {
+  return Number.isFinite(value) ? write(value) : number(value);
+}

@@ -1,0 +1,232 @@
+import { headColor } from "./head-colors.ts";
+import { type HeadsOptions, isHidden, placeIn, sizesOf, weightAt, writeWeight } from "./heads.ts";
+import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
+import { type Context, type Frame, type Layout, type SurfaceOptions, surface } from "./surface.ts";
+import { hatch } from "./theme.ts";
+import type { View } from "./view.ts";
+import { Viewport } from "./viewport.ts";
+import { visible } from "./visible.ts";
+
+interface BarsLayout extends Layout {
+  readonly columnWidth: number;
+  readonly numberWidth: number;
+}
+
+const PITCH = 24;
+const BAR = 12;
+const HEADING = 40;
+const MOST_HEIGHT = 620;
+const GAP = 8;
+const NARROWEST = 84;
+const WIDEST = 240;
+
+/** One query's row as bars: a line for each key, a column for each head, and every number. */
+export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOptions> {
+  const viewport = new Viewport();
+  let options = start;
+  let selection = start.selection;
+
+  const write = (value: number) => writeWeight(options, value);
+
+  function layout(context: Context, theme: Frame<BarsLayout>["theme"], available: number): BarsLayout {
+    const { heads, keys } = sizesOf(options);
+    setFont(context, theme, FONT + 1, true);
+    const { columnAxis = "key" } = options;
+    const longest = Math.max(widest(context, options.columnLabels), context.measureText(`${columnAxis} ↓`).width);
+    const left = Math.ceil(Math.min(longest, available * 0.3, 160)) + GAP;
+    const numberWidth = Math.ceil(context.measureText(write(-0.0001)).width) + GAP;
+    const columnWidth = Math.max(NARROWEST, Math.min(WIDEST, Math.floor((available - left) / heads)));
+    const height = Math.min(keys * PITCH, MOST_HEIGHT);
+    return {
+      left,
+      top: HEADING,
+      width: Math.min(available - left, columnWidth * heads),
+      height,
+      contentWidth: columnWidth * heads,
+      contentHeight: keys * PITCH,
+      total: HEADING + height + 4,
+      maxZoom: 1,
+      columnWidth,
+      numberWidth,
+    };
+  }
+
+  function inSight({ x, y, layout: at }: Frame<BarsLayout>) {
+    const { heads, keys } = sizesOf(options);
+    return {
+      keys: [Math.floor(y / PITCH), Math.min(keys, Math.ceil((y + at.height) / PITCH))] as const,
+      heads: [Math.floor(x / at.columnWidth), Math.min(heads, Math.ceil((x + at.width) / at.columnWidth))] as const,
+    };
+  }
+
+  function clip({ context, layout: at }: Frame<BarsLayout>, top: number): void {
+    context.save();
+    context.beginPath();
+    context.rect(at.left - 2, top, at.width + 4, at.top + at.height - top + 3);
+    context.clip();
+  }
+
+  function drawBar(frame: Frame<BarsLayout>, head: number, key: number, hasNegative: boolean): void {
+    const { context, layout: at, theme, ratio, x, y } = frame;
+    const { query } = placeIn(options);
+    const value = weightAt(options, head, query, key);
+    const left = at.left + head * at.columnWidth - x;
+    const middle = at.top + (key + 0.5) * PITCH - y;
+    const room = at.columnWidth - at.numberWidth - 2 * GAP;
+    const zero = hasNegative ? left + room / 2 : left;
+    const scale = (hasNegative ? room / 2 : room) / (options.reach ?? 1);
+    if (isHidden(options, head, query, key)) {
+      context.fillStyle = hatch(context, theme, ratio) ?? theme.ink;
+      context.fillRect(left, middle - BAR / 2, room, BAR);
+    }
+    const length = Math.max(-room, Math.min(room, (Number.isNaN(value) ? 0 : value) * scale));
+    context.fillStyle = headColor(head, theme.dark);
+    context.fillRect(Math.min(zero, zero + length), middle - BAR / 2, Math.abs(length), BAR);
+    context.fillRect(zero, middle - BAR / 2 - 2, 1, BAR + 4);
+    context.fillStyle = theme.ink;
+    context.textAlign = "right";
+    context.fillText(write(value), left + room + at.numberWidth, middle + 0.5);
+  }
+
+  function drawBars(frame: Frame<BarsLayout>): void {
+    const { context, theme, layout: at } = frame;
+    const { query } = placeIn(options);
+    const { heads, keys } = sizesOf(options);
+    const seen = inSight(frame);
+    const { data } = options.values;
+    let hasNegative = false;
+    for (let head = 0; head < heads; head++) {
+      const from = (head * sizesOf(options).queries + query) * keys;
+      hasNegative ||= data.subarray(from, from + keys).some((value) => value < 0);
+    }
+    clip(frame, at.top);
+    context.textBaseline = "middle";
+    setFont(context, theme, FONT);
+    for (let head = seen.heads[0]; head < seen.heads[1]; head++) {
+      for (let key = seen.keys[0]; key < seen.keys[1]; key++) drawBar(frame, head, key, hasNegative);
+    }
+    context.restore();
+  }
+
+  function drawMarks(frame: Frame<BarsLayout>): void {
+    const { context, layout: at, theme, x, y, hovered } = frame;
+    const { rowLabels, columnLabels, rowAxis = "query", columnAxis = "key", titles } = options;
+    const place = placeIn(options);
+    const seen = inSight(frame);
+    const on = hovered ?? { row: place.key, column: place.head };
+    context.fillStyle = theme.ink;
+    context.strokeStyle = theme.ink;
+    context.direction = "ltr";
+    context.textBaseline = "middle";
+    const style = (isOn: boolean) => {
+      context.globalAlpha = isOn ? 1 : FAINT;
+      setFont(context, theme, FONT, isOn);
+    };
+    style(true);
+    context.textAlign = "left";
+    const asked = `${rowAxis} ${visible(rowLabels[place.query] ?? "")}`;
+    context.fillText(shorten(context, asked, at.left + at.width), 0, FONT / 2 + 2);
+    style(false);
+    context.textAlign = "right";
+    context.fillText(`${columnAxis} ↓`, at.left - GAP, HEADING - 10);
+
+    context.save();
+    context.beginPath();
+    context.rect(0, at.top - 1, at.left, at.height + 2);
+    context.clip();
+    for (let key = seen.keys[0]; key < seen.keys[1]; key++) {
+      style(key === on.row);
+      const text = shorten(context, visible(columnLabels[key] ?? ""), at.left - GAP);
+      context.fillText(text, at.left - GAP, at.top + (key + 0.5) * PITCH - y);
+    }
+    context.restore();
+
+    clip(frame, 0);
+    context.textAlign = "left";
+    for (let head = seen.heads[0]; head < seen.heads[1]; head++) {
+      const left = at.left + head * at.columnWidth - x;
+      context.globalAlpha = 1;
+      context.fillStyle = headColor(head, theme.dark);
+      context.fillRect(left, HEADING - 15, 9, 9);
+      context.fillStyle = theme.ink;
+      style(head === on.column);
+      const text = shorten(context, titles[head]?.name || "", at.columnWidth - 14 - GAP);
+      context.fillText(text, left + 14, HEADING - 10);
+    }
+    context.restore();
+
+    clip(frame, at.top - 2);
+    context.globalAlpha = 1;
+    context.lineWidth = 1.5;
+    const [left, top] = [at.left + place.head * at.columnWidth - x, at.top + place.key * PITCH - y];
+    context.strokeRect(left - 1, top + 2, at.columnWidth - GAP, PITCH - 4);
+    context.restore();
+  }
+
+  function toSurface(): SurfaceOptions {
+    const { heads, keys } = sizesOf(options);
+    const { head, query, key } = placeIn(options);
+    const select = ({ row, column }: { row: number; column: number }) => selection.set({ key: row, head: column });
+    return {
+      rows: keys,
+      columns: heads,
+      selected: { row: key, column: head },
+      label: options.label,
+      describe: ({ row, column }) =>
+        options.describe(column, { row: query, column: row }, weightAt(options, column, query, row)),
+      onPointer: (cells) => {
+        const cell = cells.at(-1);
+        if (cell) select(cell);
+      },
+      onMove: select,
+      onPress: null,
+      isPainted: false,
+      viewport,
+    };
+  }
+
+  const view = surface<BarsLayout>(
+    element,
+    {
+      prepare: () => true,
+      layout,
+      base: drawBars,
+      overlay: drawMarks,
+      cellAt: (x, y, { columnWidth }) => ({ row: Math.floor(y / PITCH), column: Math.floor(x / columnWidth) }),
+      boxOf: ({ row, column }, { columnWidth }) => ({
+        x: column * columnWidth,
+        y: row * PITCH,
+        width: columnWidth,
+        height: PITCH,
+      }),
+    },
+    toSurface(),
+  );
+
+  let drawnQuery = placeIn(options).query;
+
+  function follow(): void {
+    view.update(toSurface());
+    const { query } = placeIn(options);
+    if (query !== drawnQuery) view.redraw();
+    drawnQuery = query;
+  }
+  selection.addEventListener("change", follow);
+
+  return {
+    update(change) {
+      options = { ...options, ...change };
+      if (options.selection !== selection) {
+        selection.removeEventListener("change", follow);
+        selection = options.selection;
+        selection.addEventListener("change", follow);
+      }
+      follow();
+      view.redraw();
+    },
+    destroy() {
+      selection.removeEventListener("change", follow);
+      view.destroy();
+    },
+  };
+}
