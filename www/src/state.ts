@@ -77,6 +77,8 @@ export interface ViewState {
 /** What a person has chosen and made: all that undo takes back. */
 export interface Work {
   readonly sentence: string;
+  /** Where keys and values come from, for cross-attention; null where they come from the sentence itself. */
+  readonly keySentence: string | null;
   readonly numbers: Numbers;
   /** One mask, or two that are compared. */
   readonly masks: readonly MaskState[];
@@ -114,6 +116,7 @@ export const NO_MASK: MaskState = {
 
 export const START: BenchState = {
   sentence: "the cat sat on the mat",
+  keySentence: null,
   numbers: { source: "readable", draw: "rand", seed: "42", nHeads: "4", dModel: "16", dK: "", dV: "", own: null },
   masks: [NO_MASK],
   edited: 0,
@@ -128,6 +131,7 @@ export const START: BenchState = {
 /** The stages of the bench's pass. */
 const STAGES = [
   "input",
+  "key_input",
   "query",
   "key",
   "value",
@@ -175,6 +179,7 @@ const readMask = record<MaskState>(
 const readFields: Reader<BenchState> = record<BenchState>(
   {
     sentence: text(LIMITS.sentence),
+    keySentence: orNull(text(LIMITS.sentence)),
     numbers: record<Numbers>(
       {
         source: oneOf("readable", "torch", "own"),
