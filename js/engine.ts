@@ -140,6 +140,10 @@ export class Engine {
    * softmax(q · kᵀ · scale + mask) · v, on `[n, d]`, `[heads, n, d]` or `[batch, heads, n, d]`. Fewer key and value heads than
    * query heads are shared by groups of them. Source: Vaswani et al. 2017, section 3.2.1.
    *
+   * A hidden position cannot reach the weights: its score is replaced by `maskFill`, whatever it was. Its value still meets a
+   * weight of 0, and 0 · NaN is NaN, as in PyTorch. PyTorch's fused attention adds -infinity instead of replacing, and so gives
+   * NaN for a NaN in a hidden key too.
+   *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
    */
   async scaledDotProductAttention(

@@ -12,7 +12,7 @@ use crate::error::{AttnError, Result};
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(tag = "rule", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Mask {
     /// j <= i
     Causal,
@@ -235,22 +235,14 @@ pub enum TorchConvention {
     Additive,
 }
 
-/// One cell of a mask.
+/// One query's row of a mask.
 #[derive(Clone, Copy)]
-struct Place {
+struct Row {
     batch: usize,
     head: usize,
     query: usize,
-    key: usize,
     /// Where the query stands among the keys; before the first where it is padding.
     position: i64,
-}
-
-/// What a mask says of one cell.
-#[derive(Clone, Copy)]
-struct Verdict {
-    allowed: bool,
-    bias: f32,
 }
 
 impl Mask {
@@ -280,69 +272,85 @@ impl Mask {
             size.n_k,
         ];
         let cells = cells_that_fit(&shape, varies.has_bias, scores.max_bytes)?;
-        let mut allowed = Vec::with_capacity(cells);
-        let mut bias = Vec::with_capacity(if varies.has_bias { cells } else { 0 });
-        for batch in 0..shape[0] {
-            for head in 0..shape[1] {
-                for query in 0..size.n_q {
-                    let position = first[batch % first.len()] + query as i64;
-                    for key in 0..size.n_k {
-                        let verdict = self.verdict(Place { batch, head, query, key, position });
-                        allowed.push(u8::from(verdict.allowed));
-                        if varies.has_bias {
-                            bias.push(verdict.bias);
-                        }
-                    }
-                }
-            }
+        let mut allowed = vec![0; cells];
+        let mut bias = vec![0.0; if varies.has_bias { cells } else { 0 }];
+        for (at, allowed) in allowed.chunks_exact_mut(size.n_k).enumerate() {
+            let (batch, head, query) = (at / size.n_q / shape[1], at / size.n_q % shape[1], at % size.n_q);
+            let position = first[batch % first.len()] + query as i64;
+            let bias = if varies.has_bias { &mut bias[at * size.n_k..][..size.n_k] } else { &mut [][..] };
+            self.row(Row { batch, head, query, position }, allowed, bias);
         }
         Ok(ResolvedMask { shape, allowed, bias: varies.has_bias.then_some(bias) })
     }
 
-    fn verdict(&self, place: Place) -> Verdict {
-        let Place { batch, head, key: j, position, .. } = place;
-        let distance = (j as i64).abs_diff(position);
-        let allowed = match self {
-            Self::Causal => j as i64 <= position,
-            Self::Padding { lengths } => j < lengths[batch % lengths.len()],
+    /// Writes a row: which keys are allowed, over what was there, and what is added to the scores, onto zeros; `bias` is
+    /// empty where the mask adds nothing.
+    fn row(&self, row: Row, allowed: &mut [u8], bias: &mut [f32]) {
+        let Row { batch, head, position, .. } = row;
+        let distance = |j: usize| (j as i64).abs_diff(position);
+        // How many keys lie before a position.
+        let before = |position: i64| position.clamp(0, allowed.len() as i64) as usize;
+        let behind_query = before(position.saturating_add(1));
+        match self {
+            Self::Causal => open(allowed, 0..behind_query),
+            Self::Padding { lengths } => open(allowed, 0..lengths[batch % lengths.len()]),
+            Self::Prefix { keys } => open(allowed, 0..behind_query.max((*keys).min(allowed.len()))),
             Self::SlidingWindow { left, right } => {
-                distance <= if j as i64 <= position { *left as u64 } else { *right as u64 }
+                let [left, right] = [left, right].map(|&side| i64::try_from(side).unwrap_or(i64::MAX));
+                let range =
+                    before(position.saturating_sub(left))..before(position.saturating_add(right).saturating_add(1));
+                open(allowed, range);
             }
-            Self::Prefix { keys } => j as i64 <= position || j < *keys,
-            Self::Documents { ids } => usize::try_from(position).is_ok_and(|i| ids[i] == ids[j]),
+            Self::Documents { ids } => {
+                let own = usize::try_from(position).ok().map(|i| ids[i]);
+                each(allowed, |j| own == Some(ids[j]));
+            }
             Self::Global { indices } => {
-                indices.contains(&j) || usize::try_from(position).is_ok_and(|i| indices.contains(&i))
+                let is_global = usize::try_from(position).is_ok_and(|i| indices.contains(&i));
+                each(allowed, |j| is_global || indices.contains(&j));
             }
             Self::Dilated { width, stride } => {
-                distance.is_multiple_of(*stride as u64) && distance / (*stride as u64) < *width as u64
+                let (width, stride) = (*width as u64, *stride as u64);
+                each(allowed, |j| distance(j).is_multiple_of(stride) && distance(j) / stride < width);
             }
-            Self::PerHead { masks } => return masks[head].verdict(place),
-            Self::Keep { shape, data, axes } => cell(shape, *axes, place).is_some_and(|at| data[at] != 0),
-            Self::Masked { shape, data, axes } => cell(shape, *axes, place).is_some_and(|at| data[at] == 0),
+            Self::PerHead { masks } => masks[head].row(row, allowed, bias),
+            Self::Keep { shape, data, axes } => {
+                each(allowed, |j| cell(shape, *axes, row, j).is_some_and(|at| data[at] != 0));
+            }
+            Self::Masked { shape, data, axes } => {
+                each(allowed, |j| cell(shape, *axes, row, j).is_some_and(|at| data[at] == 0));
+            }
             Self::Additive { shape, data, axes } => {
-                return match cell(shape, *axes, place) {
-                    Some(at) => Verdict { allowed: true, bias: float_at(data, at) },
-                    None => Verdict { allowed: false, bias: 0.0 },
-                };
+                each(allowed, |j| cell(shape, *axes, row, j).is_some());
+                add(bias, |j| cell(shape, *axes, row, j).map_or(0.0, |at| float_at(data, at)));
             }
             Self::Alibi { heads } => {
-                return Verdict { allowed: true, bias: -alibi_slope(head, *heads) * distance as f32 };
+                allowed.fill(1);
+                let slope = alibi_slope(head, *heads);
+                add(bias, |j| -slope * distance(j) as f32);
             }
             Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
-                let bucket = bucket(j as i64 - position, *buckets, *bidirectional, *max_distance);
-                return Verdict { allowed: true, bias: float_at(table, bucket * heads + head) };
+                allowed.fill(1);
+                add(bias, |j| {
+                    let bucket = bucket(j as i64 - position, *buckets, *bidirectional, *max_distance);
+                    float_at(table, bucket * heads + head)
+                });
             }
             Self::And { left, right } | Self::Or { left, right } => {
-                let (left, right) = (left.verdict(place), right.verdict(place));
+                let (mut allowed_right, mut bias_right) = (vec![0; allowed.len()], vec![0.0; bias.len()]);
+                left.row(row, allowed, bias);
+                right.row(row, &mut allowed_right, &mut bias_right);
                 let both = matches!(self, Self::And { .. });
-                return Verdict {
-                    allowed: if both { left.allowed && right.allowed } else { left.allowed || right.allowed },
-                    bias: left.bias + right.bias,
-                };
+                for (left, right) in allowed.iter_mut().zip(allowed_right) {
+                    *left = if both { *left & right } else { *left | right };
+                }
+                bias.iter_mut().zip(bias_right).for_each(|(left, right)| *left += right);
             }
-            Self::Not { mask } => !mask.verdict(place).allowed,
-        };
-        Verdict { allowed, bias: 0.0 }
+            Self::Not { mask } => {
+                mask.row(row, allowed, bias);
+                allowed.iter_mut().for_each(|cell| *cell ^= 1);
+            }
+        }
     }
 
     fn check(&self, scores: Scores) -> Result<()> {
@@ -499,13 +507,34 @@ fn four_axes(shape: &[usize], axes: Option<MaskAxes>) -> [usize; 4] {
     }
 }
 
+/// Allows a range of a row's keys and no others.
+fn open(allowed: &mut [u8], range: Range<usize>) {
+    allowed.fill(0);
+    if range.start < range.end {
+        allowed[range].fill(1);
+    }
+}
+
+/// Asks for each key of a row.
+fn each(allowed: &mut [u8], is_allowed: impl Fn(usize) -> bool) {
+    for (j, cell) in allowed.iter_mut().enumerate() {
+        *cell = u8::from(is_allowed(j));
+    }
+}
+
+fn add(bias: &mut [f32], number: impl Fn(usize) -> f32) {
+    for (j, cell) in bias.iter_mut().enumerate() {
+        *cell += number(j);
+    }
+}
+
 /// Where a matrix holds a cell; an axis of 1 serves every entry. None for a key behind those that it covers.
-fn cell(shape: &[usize], axes: Option<MaskAxes>, place: Place) -> Option<usize> {
+fn cell(shape: &[usize], axes: Option<MaskAxes>, row: Row, key: usize) -> Option<usize> {
     let shape = four_axes(shape, axes);
-    if place.key >= shape[3] && shape[3] != 1 {
+    if key >= shape[3] && shape[3] != 1 {
         return None;
     }
-    let index = [place.batch, place.head, place.query, place.key];
+    let index = [row.batch, row.head, row.query, key];
     Some(shape.iter().zip(index).fold(0, |at, (&axis, index)| at * axis + if axis == 1 { 0 } else { index }))
 }
 

@@ -285,3 +285,15 @@ fn odd_names_are_refused_by_name() {
         assert_eq!(stack.state_dict(), dict);
     }
 }
+
+#[test]
+fn a_pass_after_loading_uses_what_was_loaded() {
+    let x = Tensor::new(Generator::new(3).randn(18), vec![3, 6]).unwrap();
+    let output = |mha: &MultiHeadAttention| {
+        mha.forward(&x, None, None, None, &ForwardOptions::default(), MAX_BYTES).unwrap().output()
+    };
+    let (mut mha, other) = (module(1), module(2));
+    assert_ne!(output(&mha), output(&other));
+    mha.load_state_dict(other.state_dict(), None).unwrap();
+    assert_eq!(output(&mha), output(&other));
+}
