@@ -57,3 +57,14 @@ const short = format(".2f");
 export function writeWeight({ write = short }: HeadsOptions, value: number): string {
   return Number.isFinite(value) ? write(value) : number(value);
 }
+
+/** Whether any head's row of a query goes below 0. */
+export function hasNegative(options: HeadsOptions, query: number): boolean {
+  const { heads, queries, keys } = sizesOf(options);
+  const { data } = options.values;
+  for (let head = 0; head < heads; head++) {
+    const from = (head * queries + query) * keys;
+    if (data.subarray(from, from + keys).some((value) => value < 0)) return true;
+  }
+  return false;
+}

@@ -194,3 +194,45 @@ test("on the page the three ways to look share one selection", async ({ page }) 
   );
   await expect(page.getByTestId("inspector-place")).toHaveText("head 2, query on, key the");
 });
+
+for (const scheme of ["light", "dark"] as const) {
+  test(`the page with each look, a large matrix and its zoom: axe finds nothing, nothing overflows: ${scheme}`, async ({
+    page,
+  }) => {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await page.goto("/");
+    await page.getByTestId("sentence").fill(Array.from({ length: 30 }, (_, i) => `word${i}`).join(" "));
+    await expect(page.getByRole("spinbutton", { name: "query number, from 0" })).toBeVisible();
+    await page.getByTestId("range").getByRole("radio", { name: "each head its own" }).check();
+    for (const look of ["matrix", "lines", "bars"]) {
+      await page.getByTestId("look").getByRole("radio", { name: look }).check();
+      for (const width of [1280, 360]) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.evaluate(axe.source);
+        const violations = await page.evaluate(async () => {
+          const { axe } = window as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+          };
+          return (await axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
+        });
+        expect(violations).toEqual([]);
+        const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        await expect.poll(overflow).toBeLessThanOrEqual(0);
+      }
+    }
+  });
+}
+
+test("the page saves what it shows as SVG and PNG", async ({ page }) => {
+  await page.goto("/");
+  for (const [look, kind] of [
+    ["matrix", "SVG"],
+    ["lines", "PNG"],
+    ["bars", "SVG"],
+  ] as const) {
+    await page.getByTestId("look").getByRole("radio", { name: look }).check();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: `save the picture as ${kind}` }).click();
+    expect((await download).suggestedFilename()).toBe(`weights-${look}.${kind.toLowerCase()}`);
+  }
+});

@@ -65,10 +65,10 @@ function whole(field: Field, typed: string): number {
 
 // A painted mask outlives a change of the sentence: what it said of the positions that are still there stays.
 function resized(cells: Uint8Array, from: number, to: number): Uint8Array {
-  return Uint8Array.from({ length: to * to }, (_, i) => {
-    const [row, column] = [Math.floor(i / to), i % to];
-    return row < from && column < from ? (cells[row * from + column] ?? 1) : 1;
-  });
+  const next = new Uint8Array(to * to).fill(1);
+  const kept = Math.min(from, to);
+  for (let row = 0; row < kept; row++) next.set(cells.subarray(row * from, row * from + kept), row * to);
+  return next;
 }
 
 /** Everything on the bench: what the person chose, and the latest picture that the engine made of it. */

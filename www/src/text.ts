@@ -96,6 +96,7 @@ const en = {
   scales: { linear: "linear", log: "logarithmic", row: "by row maximum" },
   range: "Range of the colours",
   ranges: { shared: "same for all heads", each: "each head its own" },
+  savePicture: (format: string) => `save the picture as ${format}`,
   hidden: "hidden",
   rowMaximum: "row maximum",
   zoom: {
@@ -236,6 +237,7 @@ const zh: Text = {
   scales: { linear: "线性", log: "对数", row: "按行最大值" },
   range: "颜色的范围",
   ranges: { shared: "各头共用", each: "各头自用" },
+  savePicture: (format) => `将图片存为 ${format}`,
   hidden: "遮住",
   rowMaximum: "行最大值",
   zoom: {
