@@ -52,6 +52,23 @@ export function placeIn(options: HeadsOptions): Pick<Place, "head" | "query" | "
   return { head: Math.min(head, heads - 1), query: Math.min(query, queries - 1), key: Math.min(key, keys - 1) };
 }
 
+/** The query and the key under the pointer, in whichever view. */
+export function pointedIn(options: HeadsOptions): Cell | null {
+  const { queries, keys } = sizesOf(options);
+  const { query = -1, key = -1 } = options.selection.pointed ?? {};
+  return query >= 0 && query < queries && key >= 0 && key < keys ? { row: query, column: key } : null;
+}
+
+const EVENTS = ["change", "point"] as const;
+
+export function listen(selection: Selection, follow: () => void): void {
+  for (const name of EVENTS) selection.addEventListener(name, follow);
+}
+
+export function unlisten(selection: Selection, follow: () => void): void {
+  for (const name of EVENTS) selection.removeEventListener(name, follow);
+}
+
 const short = format(".2f");
 
 export function writeWeight({ write = short }: HeadsOptions, value: number): string {

@@ -1,8 +1,19 @@
 import { barsSvg } from "./bars-svg.ts";
 import { type PictureView, png } from "./exported.ts";
 import { headColor } from "./head-colors.ts";
-import { type HeadsOptions, hasNegative, isHidden, placeIn, sizesOf, weightAt, writeWeight } from "./heads.ts";
+import {
+  type HeadsOptions,
+  hasNegative,
+  isHidden,
+  listen,
+  placeIn,
+  sizesOf,
+  unlisten,
+  weightAt,
+  writeWeight,
+} from "./heads.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
+import type { Cell } from "./matrix.ts";
 import { type Context, type Frame, type Layout, type SurfaceOptions, surface } from "./surface.ts";
 import { colorsOf, pictureOf } from "./svg.ts";
 import { hatch, themeOf } from "./theme.ts";
@@ -158,6 +169,14 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
     context.restore();
   }
 
+  /** What is pointed at of the query that is shown. */
+  function hoveredBar(): Cell | null {
+    const { head = -1, query, key = -1 } = selection.pointed ?? {};
+    const { heads, keys } = sizesOf(options);
+    const isHere = query === placeIn(options).query && head >= 0 && head < heads && key >= 0 && key < keys;
+    return isHere ? { row: key, column: head } : null;
+  }
+
   function toSurface(): SurfaceOptions {
     const { heads, keys } = sizesOf(options);
     const { head, query, key } = placeIn(options);
@@ -173,6 +192,8 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
         const cell = cells.at(-1);
         if (cell) select(cell);
       },
+      hovered: hoveredBar(),
+      onHover: (cell) => selection.point(cell && { head: cell.column, query, key: cell.row }),
       onMove: select,
       onPress: null,
       isPainted: false,
@@ -206,7 +227,7 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
     if (query !== drawnQuery) view.redraw();
     drawnQuery = query;
   }
-  selection.addEventListener("change", follow);
+  listen(selection, follow);
 
   function toSvg(): string {
     const colors = colorsOf(themeOf(element).dark);
@@ -219,15 +240,15 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
     update(change) {
       options = { ...options, ...change };
       if (options.selection !== selection) {
-        selection.removeEventListener("change", follow);
+        unlisten(selection, follow);
         selection = options.selection;
-        selection.addEventListener("change", follow);
+        listen(selection, follow);
       }
       follow();
       view.redraw();
     },
     destroy() {
-      selection.removeEventListener("change", follow);
+      unlisten(selection, follow);
       view.destroy();
     },
   };

@@ -1,8 +1,8 @@
 const CSS = `
-.attn-surface { position: relative; inline-size: 100%; }
+.attn-surface { position: relative; inline-size: 100%; overflow: clip; overflow-clip-margin: 6px; }
 .attn-surface canvas { display: block; max-inline-size: 100%; }
 .attn-surface canvas + canvas { position: absolute; inset: 0; }
-.attn-scroll { position: absolute; max-inline-size: 100%; scrollbar-width: thin; overscroll-behavior: contain auto; border-radius: 1px; }
+.attn-scroll { position: absolute; scrollbar-width: thin; overscroll-behavior: contain auto; border-radius: 1px; }
 .attn-scroll:has(:focus-visible) { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 3px; }
 .attn-grid { position: relative; cursor: crosshair; outline: none; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
 .attn-grid.attn-paint { touch-action: pinch-zoom; cursor: cell; }

@@ -173,6 +173,25 @@ for (const scheme of ["light", "dark"] as const) {
   });
 }
 
+test("where the pointer is, every view knows", async ({ page }) => {
+  await open(page, "headLines", TOKENS, 2);
+  const grid = page.getByRole("grid");
+  const box = await grid.boundingBox();
+  if (!box) throw new Error("no box");
+  const row = (i: number) => box.y + ((i + 0.5) * box.height) / TOKENS.length;
+  await page.evaluate(() => {
+    const points: unknown[] = [];
+    selection.addEventListener("point", () => points.push(selection.pointed));
+    Object.assign(globalThis, { points });
+  });
+  await page.mouse.move(box.x + 20, row(10));
+  await page.mouse.move(box.x + 22, row(10));
+  await page.mouse.move(box.x + 20, box.y - 300);
+  const points = await page.evaluate(() => (globalThis as unknown as { points: unknown[] }).points);
+  expect(points).toEqual([{ query: 10, key: 1 }, null]);
+  expect(await place(page)).toEqual({ head: 1, query: 0, key: 1 });
+});
+
 test("on the page the three ways to look share one selection", async ({ page }) => {
   await page.goto("/");
   const look = (name: string) => page.getByTestId("look").getByRole("radio", { name }).check();
@@ -203,7 +222,7 @@ for (const scheme of ["light", "dark"] as const) {
     await page.goto("/");
     await page.getByTestId("sentence").fill(Array.from({ length: 30 }, (_, i) => `word${i}`).join(" "));
     await expect(page.getByRole("spinbutton", { name: "query number, from 0" })).toBeVisible();
-    await page.getByTestId("range").getByRole("radio", { name: "each head its own" }).check();
+    await page.getByTestId("range").getByRole("radio", { name: "per head" }).check();
     for (const look of ["matrix", "lines", "bars"]) {
       await page.getByTestId("look").getByRole("radio", { name: look }).check();
       for (const width of [1280, 360]) {
