@@ -40,7 +40,7 @@ function sample(run) {
 
 /** `{ size, errors, samples }`, each by contender: relative to float64, and in milliseconds, one a round. */
 export async function measure(load) {
-  await initialise({ module_or_path: await load("dist/wasm/attnscope_bg.wasm") });
+  await initialise({ module_or_path: await load("dist/wasm/attnscope_relaxed.wasm") });
   const { instance } = await WebAssembly.instantiate(await load("target/bench/baseline.wasm"), {});
   const contenders = (size) => ({ ours: ours(size), ndarray: ndarray(instance.exports, size) });
 

@@ -1,6 +1,11 @@
 import { Analysis } from "./analysis.ts";
 import { AttnError, invalidOption } from "./errors.ts";
-import { type MaskSize, type ScaledDotProductOptions as RustScaledDotProductOptions, VERSION } from "./generated.ts";
+import {
+  type FileFormat,
+  type MaskSize,
+  type ScaledDotProductOptions as RustScaledDotProductOptions,
+  VERSION,
+} from "./generated.ts";
 import { Generator } from "./generator.ts";
 import type { PassReply } from "./host.ts";
 import { Link } from "./link.ts";
@@ -135,6 +140,10 @@ export class Engine {
    * softmax(q · kᵀ · scale + mask) · v, on `[n, d]`, `[heads, n, d]` or `[batch, heads, n, d]`. Fewer key and value heads than
    * query heads are shared by groups of them. Source: Vaswani et al. 2017, section 3.2.1.
    *
+   * A hidden position cannot reach the weights: its score is replaced by `maskFill`, whatever it was. Its value still meets a
+   * weight of 0, and 0 · NaN is NaN, as in PyTorch. PyTorch's fused attention adds -infinity instead of replacing, and so gives
+   * NaN for a NaN in a hidden key too.
+   *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
    */
   async scaledDotProductAttention(
@@ -246,8 +255,49 @@ export class Engine {
     return this.#link.call({ op: "materialize", mask: ruleOf(mask, "mask"), size: given(size) as MaskSize });
   }
 
+  /**
+   * The tensors of a file by name; the format is found from the bytes where it is not given. A tensor alone is called "tensor";
+   * in nested dicts a name is the keys between dots. What is no tensor is left out, and a pickle can run nothing.
+   *
+   * @throws AttnError `bad_file` with the place (`offset`, or `line` and `column`), `too_large`, `invalid_option`
+   */
+  async readTensors(
+    file: Uint8Array | ArrayBuffer | string,
+    options: { format?: FileFormat } = {},
+  ): Promise<Record<string, Tensor>> {
+    const { format } = given(options, ["format"]);
+    const bytes = fileBytes(file);
+    return Object.fromEntries(
+      await this.#link.call<[string, Tensor][]>({ op: "readTensors", bytes, format: format && named(format) }),
+    );
+  }
+
+  /**
+   * A file of tensors by name: "safetensors", "npz" and "json" hold any number, "npy" one, "csv" one matrix.
+   *
+   * @throws AttnError `invalid_option`, `invalid_tensor`, `shape_mismatch`
+   */
+  async writeTensors(tensors: Readonly<Record<string, TensorLike>>, format: FileFormat): Promise<Uint8Array> {
+    const entries = Object.entries(tensors).map(([name, value]): [string, Tensor] => [name, toTensor(value, name)]);
+    return this.#link.call({ op: "writeTensors", entries, format: named(format) });
+  }
+
   /** Frees everything. Later calls throw "disposed". */
   destroy(): void {
     this.#link.close();
   }
+}
+
+/** A format's name; which ones there are is the engine's to say. */
+function named(format: FileFormat): FileFormat {
+  if (typeof format === "string") return format;
+  throw invalidOption("format", format, "the name of a format");
+}
+
+function fileBytes(file: unknown): Uint8Array {
+  if (typeof file === "string") return new TextEncoder().encode(file);
+  if (file instanceof ArrayBuffer) return new Uint8Array(file);
+  if (file instanceof Uint8Array) return file;
+  const [found, expected] = [String(file), "a Uint8Array, an ArrayBuffer or text"];
+  throw new AttnError("bad_file", `file: found ${found}, expected ${expected}`, { found, expected });
 }

@@ -1,6 +1,6 @@
 // Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
 import { AttnError } from "./errors.ts";
-import type { Activation, Explanation, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
+import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Tensor } from "./tensor.ts";
 import { type Glue, glue, hasCrashed, instance, throwTyped } from "./wasm.ts";
 
@@ -19,6 +19,8 @@ export type Request =
   | { op: "draw"; id: Id; kind: Draw; sizes: (number | undefined)[] }
   | { op: "dropout"; id: Id; x: Tensor; p: number }
   | { op: "materialize"; mask: MaskRule; size: MaskSize }
+  | { op: "readTensors"; bytes: Uint8Array; format: FileFormat | undefined }
+  | { op: "writeTensors"; entries: [string, Tensor][]; format: FileFormat }
   | { op: "linear"; x: Tensor; weight: Tensor; bias: Tensor | null }
   | { op: "softmax" | "logSoftmax"; x: Tensor; axis: number }
   | { op: "layerNorm"; x: Tensor; weight: Tensor | null; bias: Tensor | null; eps: number; axis: number }
@@ -138,6 +140,10 @@ export class Host {
         return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
       case "materialize":
         return glue.materialize(request.mask, request.size, this.#maxBytes);
+      case "readTensors":
+        return glue.readTensors(request.bytes, request.format, this.#maxBytes);
+      case "writeTensors":
+        return glue.writeTensors(request.entries, request.format);
       case "linear":
         return glue.linear(request.x, request.weight, request.bias, this.#maxBytes);
       case "softmax":

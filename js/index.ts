@@ -16,6 +16,7 @@ export type {
   EmptyRow,
   ErrorCode,
   Explanation,
+  FileFormat,
   HeadLabel,
   HeadPattern,
   Init,

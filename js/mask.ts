@@ -16,28 +16,47 @@ export class Mask {
   readonly rule: MaskRule;
 
   constructor(rule: MaskRule) {
+    checkSize(rule);
     this.rule = rule;
   }
 
   /** Allowed by both; additive parts add up. */
   and(other: Mask): Mask {
-    return new Mask({ rule: "and", left: this.rule, right: ruleOf(other, "and") });
+    return new Mask({ and: { left: this.rule, right: ruleOf(other, "and") } });
   }
 
   /** Allowed by either; additive parts add up. */
   or(other: Mask): Mask {
-    return new Mask({ rule: "or", left: this.rule, right: ruleOf(other, "or") });
+    return new Mask({ or: { left: this.rule, right: ruleOf(other, "or") } });
   }
 
   /** Allowed where this mask hides. A mask that adds to the scores has no opposite: `invalid_option`. */
   not(): Mask {
-    return new Mask({ rule: "not", mask: this.rule });
+    return new Mask({ not: { mask: this.rule } });
   }
 
   /** PyTorch code that makes the same mask as `attn_mask`, in the convention of the function that takes it. */
   toTorch(convention: TorchConvention): string {
     return throwTyped(() => glue().toTorch(this.rule, convention));
   }
+}
+
+const DEEPEST = 64;
+const MOST_RULES = 4096;
+
+/** The engine reads rules one inside the other; and a mask joined with itself again and again is soon more than fits. */
+function checkSize(outermost: MaskRule): void {
+  let rules = 0;
+  const visit = (rule: MaskRule, depth: number): void => {
+    if (depth > DEEPEST) throw invalidOption("mask", depth, `at most ${DEEPEST} masks inside each other`);
+    if (++rules > MOST_RULES) throw invalidOption("mask", rules, `at most ${MOST_RULES} rules`);
+    if (typeof rule === "string") return;
+    if ("not" in rule) visit(rule.not.mask, depth + 1);
+    if ("perHead" in rule) for (const inner of rule.perHead.masks) visit(inner, depth + 1);
+    const pair = "and" in rule ? rule.and : "or" in rule ? rule.or : null;
+    if (pair) for (const inner of [pair.left, pair.right]) visit(inner, depth + 1);
+  };
+  visit(outermost, 1);
 }
 
 export function ruleOf(value: unknown, argument: string): MaskRule {
@@ -52,51 +71,50 @@ export function optionalRule(value: unknown, argument: string): MaskRule | null 
 /** Every kind of mask. */
 export const mask = {
   /** Query i sees key j where j <= i. */
-  causal: () => new Mask({ rule: "causal" }),
+  causal: () => new Mask("causal"),
 
   /** The first keys only: one length for all, or one per batch entry. */
   padding: (lengths: number | readonly number[]) =>
-    new Mask({ rule: "padding", lengths: whole("lengths", typeof lengths === "number" ? [lengths] : lengths, 1) }),
+    new Mask({ padding: { lengths: whole("lengths", typeof lengths === "number" ? [lengths] : lengths, 1) } }),
 
   /** |i - j| < width, or as many keys as said before and after the query. */
   slidingWindow: (width: number | { left: number; right: number }) => {
     if (typeof width === "object") {
       const { left, right } = given(width, ["left", "right"]);
-      return new Mask({ rule: "slidingWindow", left: size("left", left), right: size("right", right) });
+      return new Mask({ slidingWindow: { left: size("left", left), right: size("right", right) } });
     }
     const side = size("width", width, 1) - 1;
-    return new Mask({ rule: "slidingWindow", left: side, right: side });
+    return new Mask({ slidingWindow: { left: side, right: side } });
   },
 
   /** Causal, but the first `keys` keys are open to all (prefix language model). */
-  prefix: (keys: number) => new Mask({ rule: "prefix", keys: size("keys", keys) }),
+  prefix: (keys: number) => new Mask({ prefix: { keys: size("keys", keys) } }),
 
   /** Only keys with the query's id. */
-  documents: (ids: readonly number[]) => new Mask({ rule: "documents", ids: whole("ids", ids, 1, -Infinity) }),
+  documents: (ids: readonly number[]) => new Mask({ documents: { ids: whole("ids", ids, 1, -Infinity) } }),
 
   /** The positions named see all and are seen by all; nothing else is allowed. Combine with `or`. */
-  global: (indices: readonly number[]) => new Mask({ rule: "global", indices: whole("indices", indices) }),
+  global: (indices: readonly number[]) => new Mask({ global: { indices: whole("indices", indices) } }),
 
   /** |i - j| a multiple of stride and less than width * stride. */
   dilated: (width: number, stride: number) =>
-    new Mask({ rule: "dilated", width: size("width", width, 1), stride: size("stride", stride, 1) }),
+    new Mask({ dilated: { width: size("width", width, 1), stride: size("stride", stride, 1) } }),
 
   /** One mask for each head. */
   perHead: (masks: readonly Mask[]) =>
-    new Mask({ rule: "perHead", masks: list("masks", masks, 1).map((mask) => ruleOf(mask, "masks")) }),
+    new Mask({ perHead: { masks: list("masks", masks, 1).map((mask) => ruleOf(mask, "masks")) } }),
 
   /** A matrix whose nonzero or true means: may attend. Three axes are heads first, or the batch with `axes: "batch"`. */
-  fromKeep: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) =>
-    new Mask({ rule: "keep", ...cells(matrix, options) }),
+  fromKeep: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) => new Mask({ keep: { ...cells(matrix, options) } }),
 
   /** A matrix whose nonzero or true means: hidden. Three axes are heads first, or the batch with `axes: "batch"`. */
   fromMasked: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) =>
-    new Mask({ rule: "masked", ...cells(matrix, options) }),
+    new Mask({ masked: { ...cells(matrix, options) } }),
 
   /** A matrix added to the scores; -Infinity hides. */
   additive: (matrix: TensorLike, options?: { axes?: MaskAxes }) => {
     const { data, shape } = toTensor(matrix, "matrix");
-    return new Mask({ rule: "additive", shape: [...shape], data: floatBytes(data), axes: axesOf(options) });
+    return new Mask({ additive: { shape: [...shape], data: floatBytes(data), axes: axesOf(options) } });
   },
 
   /**
@@ -112,11 +130,11 @@ export const mask = {
       throw invalidOption("table", `shape [${shape}]`, "a matrix [buckets, heads]");
     }
     const rule = { buckets, heads, bidirectional, maxDistance: size("maxDistance", maxDistance, 1) };
-    return new Mask({ rule: "relative", table: floatBytes(data), ...rule });
+    return new Mask({ relative: { table: floatBytes(data), ...rule } });
   },
 
   /** -slope |i - j| added to the scores, a slope for each head (Press et al. 2022). */
-  alibi: (nHeads: number) => new Mask({ rule: "alibi", heads: size("nHeads", nHeads, 1) }),
+  alibi: (nHeads: number) => new Mask({ alibi: { heads: size("nHeads", nHeads, 1) } }),
 };
 
 /** Float32 numbers as little-endian bytes. */

@@ -171,8 +171,8 @@ export class Weighted {
     inputs: Inputs,
     { mask, generator, ...options }: ForwardOptions,
   ): Promise<Omit<PassReply, "stages"> & { trace: Trace | null }> {
-    if (options.training === true && !(generator instanceof Generator)) {
-      throw invalidOption("generator", generator, "what engine.torchGenerator gives, for training");
+    if (generator !== undefined && !(generator instanceof Generator)) {
+      throw invalidOption("generator", generator, "what engine.torchGenerator gives");
     }
     const trace = this.#link.newId();
     const reply = await this.#link.call<PassReply>({

@@ -9,6 +9,20 @@ export type Glue = typeof bindings;
 /** Where the engine's WebAssembly comes from: an address, its bytes, or a compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
+const ENGINES = {
+  simd128: new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
+  relaxed: new URL("./wasm/attnscope_relaxed.wasm", import.meta.url),
+};
+
+/** Whether the runtime has relaxed SIMD: a module whose one function is a relaxed swizzle of two constants is valid. */
+function hasRelaxedSimd(): boolean {
+  const body = [65, 1, 253, 15, 65, 2, 253, 15, 253, 128, 2, 11];
+  const types = [1, 5, 1, 96, 0, 1, 123];
+  const functions = [3, 2, 1, 0];
+  const code = [10, body.length + 3, 1, body.length + 1, 0, ...body];
+  return WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...types, ...functions, ...code]));
+}
+
 let loading: Promise<WebAssembly.Module> | undefined;
 let ready = false;
 let instances = 0;
@@ -31,7 +45,7 @@ export async function load(source?: WasmSource): Promise<WebAssembly.Module> {
 
 async function start(source?: WasmSource): Promise<WebAssembly.Module> {
   try {
-    const module = await compile(source ?? new URL("./wasm/attnscope_bg.wasm", import.meta.url));
+    const module = await compile(source ?? (hasRelaxedSimd() ? ENGINES.relaxed : ENGINES.simd128));
     await init({ module_or_path: module });
     const found = bindings.build();
     if (found !== BUILD) throw new Error(`the WebAssembly is of build ${found}, expected ${BUILD}`);
@@ -39,7 +53,7 @@ async function start(source?: WasmSource): Promise<WebAssembly.Module> {
     return module;
   } catch (reason) {
     if (source === undefined) throw reason;
-    throw invalidOption("wasm", String(reason), "the attnscope_bg.wasm of this package: an address, bytes or a module");
+    throw invalidOption("wasm", String(reason), "a .wasm of this package: an address, bytes or a module");
   }
 }
 

@@ -8,12 +8,12 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { compile, fail, run, toolchain } from "./cargo.mjs";
+import { compile, fail, run, toolchain, VARIANTS } from "./cargo.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const XTASK = `target/debug/xtask${process.platform === "win32" ? ".exe" : ""}`;
-const RUST = ["Cargo.toml", "Cargo.lock", "src"];
+const RUST = ["Cargo.toml", "Cargo.lock", "src", "files"];
 const STAMPS = "target/build-stamps.json";
 
 const npx = (command, ...args) => run(process.execPath, [`node_modules/${command}`, ...args]);
@@ -56,30 +56,46 @@ step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 
-step("wasm", { inputs: [...RUST, "bindings"], output: "js/wasm/attnscope_bg.wasm", tool: toolchain()?.name }, () => {
-  const engine = "js/wasm/attnscope_bg.wasm";
-  const compiled = compile("attnscope-bindings");
+// One glue serves every variant, whose interface is the same.
+const GLUE = "js/wasm/attnscope.js";
+
+step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.name }, () => {
   rmSync("js/wasm", { recursive: true, force: true });
-  run(XTASK, [
-    "bindgen",
-    compiled,
+  const glues = Object.keys(VARIANTS).map(wasm);
+  if (glues.some((glue) => glue !== glues[0])) fail("the variants need different glue");
+});
+
+/** Builds a variant of the engine to js/wasm/, and returns its glue. */
+function wasm(variant) {
+  const out = `target/${variant}/bindgen`;
+  const compiled = compile("attnscope-bindings", variant);
+  const bindgen = [
     "--target",
     "web",
     "--experimental-reset-state-function",
+    "--omit-default-module-path",
     "--out-dir",
-    "js/wasm",
+    out,
     "--out-name",
     "attnscope",
-  ]);
-  // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
-  const types = "js/wasm/attnscope.d.ts";
-  writeFileSync(types, readFileSync(types, "utf8").replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
-  npx("binaryen/bin/wasm-opt", "-O3", engine, "-o", engine);
+  ];
+  run(XTASK, ["bindgen", compiled, ...bindgen]);
+  const engine = `js/wasm/attnscope_${variant}.wasm`;
+  mkdirSync("js/wasm", { recursive: true });
+  const features = variant === "relaxed" ? ["--enable-relaxed-simd"] : [];
+  npx("binaryen/bin/wasm-opt", "-O3", "--enable-simd", ...features, `${out}/attnscope_bg.wasm`, "-o", engine);
   const text = execFileSync(process.execPath, ["node_modules/binaryen/bin/wasm-dis", engine], {
     maxBuffer: 2 ** 30,
   });
-  if (!text.includes("f32x4.mul")) fail(`${engine} holds no SIMD instructions`);
-});
+  const instruction = variant === "relaxed" ? "f32x4.relaxed_madd" : "f32x4.mul";
+  if (!text.includes(instruction)) fail(`${engine} holds no ${instruction}`);
+
+  cpSync(`${out}/attnscope.js`, GLUE);
+  // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
+  const types = readFileSync(`${out}/attnscope.d.ts`, "utf8");
+  writeFileSync("js/wasm/attnscope.d.ts", types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
+  return readFileSync(GLUE, "utf8");
+}
 
 step(
   "package",

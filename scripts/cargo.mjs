@@ -9,9 +9,8 @@ export const TARGET = "wasm32-unknown-unknown";
 const BUILD_STD = "-Zbuild-std=std,panic_abort";
 const DEBIAN = { cargo: "/usr/bin/cargo", rustc: "/usr/bin/rustc" };
 
-// Without the second flag LLVM's loop strength reduction may split the constant offsets of the kernels' loads.
-const RUSTFLAGS = "-Ctarget-feature=+simd128 -Cllvm-args=-disable-lsr";
-const TARGET_DIR = "target/simd128";
+/** The engine's builds, each with the features that it needs of the runtime. */
+export const VARIANTS = { simd128: "+simd128", relaxed: "+simd128,+relaxed-simd" };
 
 /** What a program prints, or "" where it is missing or fails. */
 export function ask(command, ...args) {
@@ -59,12 +58,15 @@ export function toolchain(only = process.env.WASM_TOOLCHAIN ?? "auto") {
 }
 
 /** Compiles a cdylib of the workspace and returns the path of its .wasm. */
-export function compile(crate) {
+export function compile(crate, variant = "simd128") {
+  const targetDir = `target/${variant}`;
+  // Without the second flag LLVM's loop strength reduction may split the constant offsets of the kernels' loads.
+  const RUSTFLAGS = `-Ctarget-feature=${VARIANTS[variant]} -Cllvm-args=-disable-lsr`;
   const { cargo, args, env } =
     toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
-  const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", TARGET_DIR, ...args];
+  const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", targetDir, ...args];
   run(cargo, build, { ...env, RUSTFLAGS });
-  return `${TARGET_DIR}/${TARGET}/release/${crate.replaceAll("-", "_")}.wasm`;
+  return `${targetDir}/${TARGET}/release/${crate.replaceAll("-", "_")}.wasm`;
 }
 
 export function fail(message) {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use crate::config::{EmptyRow, ScaledDotProductOptions};
 use crate::error::{AttnError, Result};
+use crate::kernels::attention::Weighing;
+use crate::kernels::matmul::MC;
 use crate::mask::{Mask, ResolvedMask};
-use crate::recipe::{Made, Recipe, StepId};
+use crate::recipe::{Attended, Made, Recipe, StepId};
 use crate::tensor::Tensor;
 use crate::trace::{Meeting, Returns, Stage, Trace};
 
@@ -23,15 +25,37 @@ pub(crate) struct Attend {
     pub named: fn(Stage) -> Stage,
     /// The context's numbers lie so that its heads stand side by side.
     pub side_by_side: bool,
+    /// Whether the weights are wanted where no stages are kept.
+    pub need_weights: bool,
 }
 
 /// softmax(query · keyᵀ · scale + mask) · value, each pass a stage. Gives the context's step.
 pub(crate) fn attend(recipe: &mut Recipe, layer: usize, [query, key, value]: [StepId; 3], how: Attend) -> StepId {
-    let [batch, heads, n_q, _] = recipe.shape(query)[..] else { unreachable!("queries are cut into heads") };
+    let [batch, heads, n_q, d_k] = recipe.shape(query)[..] else { unreachable!("queries are cut into heads") };
     let (n_k, d_v) = (recipe.shape(value)[2], recipe.shape(value)[3]);
     let matrix = vec![batch, heads, n_q, n_k];
-    let mut push = |stage, made| recipe.push(layer, (how.named)(stage), matrix.clone(), made);
+    let zero_empty_rows = how.empty_row == EmptyRow::Zero;
+    let push_context = |recipe: &mut Recipe, context| {
+        let (stage, shape) = ((how.named)(Stage::Context), [batch, heads, n_q, d_v]);
+        match how.side_by_side {
+            true => recipe.push_heads(layer, stage, shape, context),
+            false => recipe.push(layer, stage, shape.to_vec(), context),
+        }
+    };
 
+    // Where nobody asks for the stages between, all at once.
+    if !recipe.keeps() && how.dropout.is_none() {
+        let Attend { scale, softcap, mask, mask_fill: fill, head_mask, .. } = how;
+        // The keys and values of a head in the order of the tiles, and a block of weights where they are not kept.
+        recipe.count(n_k * (d_k + d_v + if how.need_weights { 0 } else { MC.min(n_q) }));
+        let weighing = Weighing { scale, softcap, fill, zero_empty_rows };
+        let place = how.need_weights.then(|| Made::Given(Vec::new()));
+        let weights = place.map(|place| recipe.push(layer, (how.named)(Stage::Weights), matrix, place));
+        let how = Attended { weighing, mask, head_mask };
+        return push_context(recipe, Made::Attended { query, key, value, weights, how });
+    }
+
+    let mut push = |stage, made| recipe.push(layer, (how.named)(stage), matrix.clone(), made);
     // 1. Every query meets every key.                                          [batch, heads, n_q, n_k]
     let scores = push(Stage::Scores, Made::Dot { query, key });
     // 2. The scale keeps the softmax from saturating as d_k grows.
@@ -43,20 +67,13 @@ pub(crate) fn attend(recipe: &mut Recipe, layer: usize, [query, key, value]: [St
     // 4. What a query may not see is filled.
     let masked = push(Stage::Masked, Made::Masked { from: last, mask: how.mask, fill: how.mask_fill });
     // 5. Each row becomes shares that sum to 1.
-    let zero_empty_rows = how.empty_row == EmptyRow::Zero;
     let mut weights = push(Stage::Weights, Made::Softmax { from: masked, zero_empty_rows });
     // 6. In training some of them are dropped.
     if let Some(factors) = how.dropout {
         weights = push(Stage::DroppedWeights, Made::Dropped { from: weights, factors });
     }
     // 7. The shares mix the values.                                            [batch, heads, n_q, d_v]
-    let context = Made::Context { weights, value, head_mask: how.head_mask };
-    let (stage, shape) = ((how.named)(Stage::Context), [batch, heads, n_q, d_v]);
-    if how.side_by_side {
-        recipe.push_heads(layer, stage, shape, context)
-    } else {
-        recipe.push(layer, stage, shape.to_vec(), context)
-    }
+    push_context(recipe, Made::Context { weights, value, head_mask: how.head_mask })
 }
 
 /// What scaled dot-product attention takes: `[n, d]`, `[heads, n, d]` or `[batch, heads, n, d]`, each with as many axes.
@@ -160,6 +177,7 @@ pub fn scaled_dot_product_attention(
         dropout: None,
         named: |stage| stage,
         side_by_side: false,
+        need_weights: options.need_weights,
     };
     attend(&mut recipe, 0, [query, key, value], how);
     let returns = Returns { weights: options.need_weights, average_weights: false };

@@ -261,7 +261,8 @@ impl HeadSizes {
 }
 
 fn fits(numbers: u64, max_bytes: usize) -> Result<()> {
-    let needed = numbers.saturating_mul(4);
+    // Each once as it is in the state dict, once in the order of the kernels' tiles.
+    let needed = numbers.saturating_mul(8);
     if needed > max_bytes as u64 { Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 }) } else { Ok(()) }
 }
 

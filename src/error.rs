@@ -73,10 +73,39 @@ pub enum AttnError {
     MaskShape { mask: Vec<usize>, scores: Vec<usize>, expected: String },
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
-    #[error("the pass needs {needed} bytes, more than maxBytes {max_bytes}")]
-    TooLarge { needed: u64, max_bytes: u64 },
+    #[error("the call needs {needed} bytes, more than maxBytes {max_bytes}")]
+    TooLarge {
+        #[serde(serialize_with = "as_number")]
+        needed: u64,
+        #[serde(serialize_with = "as_number")]
+        max_bytes: u64,
+    },
     #[error("state dict entry {entry}: found {found}, expected {expected}")]
     BadStateDict { entry: String, found: String, expected: String },
+    #[error("{format} file{}: found {found}, expected {expected}", place(*offset, *line, *column))]
+    BadFile {
+        format: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        offset: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        line: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        column: Option<usize>,
+        found: String,
+        expected: String,
+    },
+}
+
+fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> String {
+    let offset = offset.map(|offset| format!(", byte {offset}"));
+    let line = line.map(|line| format!(", line {line}"));
+    let column = column.map(|column| format!(", column {column}"));
+    [offset, line, column].into_iter().flatten().collect()
+}
+
+/// JavaScript's whole numbers end at 2^53; beyond, the nearest one says enough.
+fn as_number<S: serde::Serializer>(number: &u64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*number as f64)
 }
 
 impl AttnError {
@@ -91,6 +120,7 @@ impl AttnError {
             Self::NoSuchStage { .. } => ErrorCode::NoSuchStage,
             Self::TooLarge { .. } => ErrorCode::TooLarge,
             Self::BadStateDict { .. } => ErrorCode::BadStateDict,
+            Self::BadFile { .. } => ErrorCode::BadFile,
         }
     }
 

@@ -184,6 +184,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
                 constants,
             )
         }
+        Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
         Made::Same { from } => {
             let source = step_of(*from);
             let (at, formula) = match (&source.shape[..], index) {
@@ -314,6 +315,8 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
             (operation, format!("{to}[i, c] = {function}, x = {}[i, c]", name(*from)), vec![], constants)
         }
     };
+    let mut named = BTreeMap::new();
+    named.extend(constants);
     Explanation {
         stage: step.stage,
         layer: step.layer,
@@ -322,7 +325,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
         operation,
         formula,
         terms,
-        constants: constants.into_iter().collect(),
+        constants: named,
     }
 }
 

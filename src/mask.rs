@@ -3,6 +3,8 @@
 //! Inside, a cell is *allowed* (the query may attend to the key) or *hidden*. Whether a matrix's true means the one or the
 //! other is said by the one who makes it: [`Mask::Keep`] or [`Mask::Masked`].
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AttnError, Result};
@@ -10,7 +12,7 @@ use crate::error::{AttnError, Result};
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(tag = "rule", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Mask {
     /// j <= i
     Causal,
@@ -196,6 +198,16 @@ impl ResolvedMask {
         ((batch % n_batch) * n_heads + head % n_heads) * n_q * n_k
     }
 
+    /// For each row of every matrix, from its first to behind its last allowed key.
+    pub(crate) fn visible(&self) -> Vec<Range<usize>> {
+        let range = |row: &[u8]| {
+            let first = row.iter().position(|&allowed| allowed != 0);
+            let last = row.iter().rposition(|&allowed| allowed != 0);
+            first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+        };
+        self.allowed.chunks_exact(self.shape[3]).map(range).collect()
+    }
+
     /// The same with so many keys more behind the others, open to all.
     pub(crate) fn with_open_keys(self, more: usize) -> Self {
         let [batch, heads, n_q, n_k] = self.shape;
@@ -223,22 +235,14 @@ pub enum TorchConvention {
     Additive,
 }
 
-/// One cell of a mask.
+/// One query's row of a mask.
 #[derive(Clone, Copy)]
-struct Place {
+struct Row {
     batch: usize,
     head: usize,
     query: usize,
-    key: usize,
     /// Where the query stands among the keys; before the first where it is padding.
     position: i64,
-}
-
-/// What a mask says of one cell.
-#[derive(Clone, Copy)]
-struct Verdict {
-    allowed: bool,
-    bias: f32,
 }
 
 impl Mask {
@@ -258,6 +262,7 @@ impl Mask {
                 return Err(AttnError::option(name, axis, "a whole number of at least 1"));
             }
         }
+        self.check_depth(MAX_DEPTH)?;
         self.check(scores)?;
         let varies = self.varies();
         let shape = [
@@ -267,69 +272,85 @@ impl Mask {
             size.n_k,
         ];
         let cells = cells_that_fit(&shape, varies.has_bias, scores.max_bytes)?;
-        let mut allowed = Vec::with_capacity(cells);
-        let mut bias = Vec::with_capacity(if varies.has_bias { cells } else { 0 });
-        for batch in 0..shape[0] {
-            for head in 0..shape[1] {
-                for query in 0..size.n_q {
-                    let position = first[batch % first.len()] + query as i64;
-                    for key in 0..size.n_k {
-                        let verdict = self.verdict(Place { batch, head, query, key, position });
-                        allowed.push(u8::from(verdict.allowed));
-                        if varies.has_bias {
-                            bias.push(verdict.bias);
-                        }
-                    }
-                }
-            }
+        let mut allowed = vec![0; cells];
+        let mut bias = vec![0.0; if varies.has_bias { cells } else { 0 }];
+        for (at, allowed) in allowed.chunks_exact_mut(size.n_k).enumerate() {
+            let (batch, head, query) = (at / size.n_q / shape[1], at / size.n_q % shape[1], at % size.n_q);
+            let position = first[batch % first.len()] + query as i64;
+            let bias = if varies.has_bias { &mut bias[at * size.n_k..][..size.n_k] } else { &mut [][..] };
+            self.row(Row { batch, head, query, position }, allowed, bias);
         }
         Ok(ResolvedMask { shape, allowed, bias: varies.has_bias.then_some(bias) })
     }
 
-    fn verdict(&self, place: Place) -> Verdict {
-        let Place { batch, head, key: j, position, .. } = place;
-        let distance = (j as i64).abs_diff(position);
-        let allowed = match self {
-            Self::Causal => j as i64 <= position,
-            Self::Padding { lengths } => j < lengths[batch % lengths.len()],
+    /// Writes a row: which keys are allowed, over what was there, and what is added to the scores, onto zeros; `bias` is
+    /// empty where the mask adds nothing.
+    fn row(&self, row: Row, allowed: &mut [u8], bias: &mut [f32]) {
+        let Row { batch, head, position, .. } = row;
+        let distance = |j: usize| (j as i64).abs_diff(position);
+        // How many keys lie before a position.
+        let before = |position: i64| position.clamp(0, allowed.len() as i64) as usize;
+        let behind_query = before(position.saturating_add(1));
+        match self {
+            Self::Causal => open(allowed, 0..behind_query),
+            Self::Padding { lengths } => open(allowed, 0..lengths[batch % lengths.len()]),
+            Self::Prefix { keys } => open(allowed, 0..behind_query.max((*keys).min(allowed.len()))),
             Self::SlidingWindow { left, right } => {
-                distance <= if j as i64 <= position { *left as u64 } else { *right as u64 }
+                let [left, right] = [left, right].map(|&side| i64::try_from(side).unwrap_or(i64::MAX));
+                let range =
+                    before(position.saturating_sub(left))..before(position.saturating_add(right).saturating_add(1));
+                open(allowed, range);
             }
-            Self::Prefix { keys } => j as i64 <= position || j < *keys,
-            Self::Documents { ids } => usize::try_from(position).is_ok_and(|i| ids[i] == ids[j]),
+            Self::Documents { ids } => {
+                let own = usize::try_from(position).ok().map(|i| ids[i]);
+                each(allowed, |j| own == Some(ids[j]));
+            }
             Self::Global { indices } => {
-                indices.contains(&j) || usize::try_from(position).is_ok_and(|i| indices.contains(&i))
+                let is_global = usize::try_from(position).is_ok_and(|i| indices.contains(&i));
+                each(allowed, |j| is_global || indices.contains(&j));
             }
             Self::Dilated { width, stride } => {
-                distance.is_multiple_of(*stride as u64) && distance / (*stride as u64) < *width as u64
+                let (width, stride) = (*width as u64, *stride as u64);
+                each(allowed, |j| distance(j).is_multiple_of(stride) && distance(j) / stride < width);
             }
-            Self::PerHead { masks } => return masks[head].verdict(place),
-            Self::Keep { shape, data, axes } => cell(shape, *axes, place).is_some_and(|at| data[at] != 0),
-            Self::Masked { shape, data, axes } => cell(shape, *axes, place).is_some_and(|at| data[at] == 0),
+            Self::PerHead { masks } => masks[head].row(row, allowed, bias),
+            Self::Keep { shape, data, axes } => {
+                each(allowed, |j| cell(shape, *axes, row, j).is_some_and(|at| data[at] != 0));
+            }
+            Self::Masked { shape, data, axes } => {
+                each(allowed, |j| cell(shape, *axes, row, j).is_some_and(|at| data[at] == 0));
+            }
             Self::Additive { shape, data, axes } => {
-                return match cell(shape, *axes, place) {
-                    Some(at) => Verdict { allowed: true, bias: float_at(data, at) },
-                    None => Verdict { allowed: false, bias: 0.0 },
-                };
+                each(allowed, |j| cell(shape, *axes, row, j).is_some());
+                add(bias, |j| cell(shape, *axes, row, j).map_or(0.0, |at| float_at(data, at)));
             }
             Self::Alibi { heads } => {
-                return Verdict { allowed: true, bias: -alibi_slope(head, *heads) * distance as f32 };
+                allowed.fill(1);
+                let slope = alibi_slope(head, *heads);
+                add(bias, |j| -slope * distance(j) as f32);
             }
             Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
-                let bucket = bucket(j as i64 - position, *buckets, *bidirectional, *max_distance);
-                return Verdict { allowed: true, bias: float_at(table, bucket * heads + head) };
+                allowed.fill(1);
+                add(bias, |j| {
+                    let bucket = bucket(j as i64 - position, *buckets, *bidirectional, *max_distance);
+                    float_at(table, bucket * heads + head)
+                });
             }
             Self::And { left, right } | Self::Or { left, right } => {
-                let (left, right) = (left.verdict(place), right.verdict(place));
+                let (mut allowed_right, mut bias_right) = (vec![0; allowed.len()], vec![0.0; bias.len()]);
+                left.row(row, allowed, bias);
+                right.row(row, &mut allowed_right, &mut bias_right);
                 let both = matches!(self, Self::And { .. });
-                return Verdict {
-                    allowed: if both { left.allowed && right.allowed } else { left.allowed || right.allowed },
-                    bias: left.bias + right.bias,
-                };
+                for (left, right) in allowed.iter_mut().zip(allowed_right) {
+                    *left = if both { *left & right } else { *left | right };
+                }
+                bias.iter_mut().zip(bias_right).for_each(|(left, right)| *left += right);
             }
-            Self::Not { mask } => !mask.verdict(place).allowed,
-        };
-        Verdict { allowed, bias: 0.0 }
+            Self::Not { mask } => {
+                mask.row(row, allowed, bias);
+                allowed.iter_mut().for_each(|cell| *cell ^= 1);
+            }
+        }
     }
 
     fn check(&self, scores: Scores) -> Result<()> {
@@ -350,8 +371,7 @@ impl Mask {
             }
             Self::Documents { ids } => {
                 let last = first.iter().max().unwrap_or(&0) + size.n_q as i64;
-                let none_before = first != [0] || size.n_q == size.n_k;
-                if ids.len() != size.n_k || last > size.n_k as i64 || !none_before {
+                if ids.len() != size.n_k || last > size.n_k as i64 {
                     return unfit(
                         vec![ids.len()],
                         "one document id for each position, each query at the position of a key",
@@ -408,6 +428,22 @@ impl Mask {
         }
     }
 
+    fn check_depth(&self, left: usize) -> Result<()> {
+        match self {
+            _ if left == 0 => {
+                let found = format!("masks more than {MAX_DEPTH} deep in each other");
+                Err(AttnError::option("mask", found, &format!("at most {MAX_DEPTH}")))
+            }
+            Self::And { left: a, right: b } | Self::Or { left: a, right: b } => {
+                a.check_depth(left - 1)?;
+                b.check_depth(left - 1)
+            }
+            Self::Not { mask } => mask.check_depth(left - 1),
+            Self::PerHead { masks } => masks.iter().try_for_each(|mask| mask.check_depth(left - 1)),
+            _ => Ok(()),
+        }
+    }
+
     fn varies(&self) -> Varies {
         let none = Varies { by_batch: false, by_head: false, has_bias: false };
         match self {
@@ -424,6 +460,9 @@ impl Mask {
         }
     }
 }
+
+/// How deep masks may lie in each other.
+const MAX_DEPTH: usize = 64;
 
 fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<usize> {
     let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
@@ -468,13 +507,34 @@ fn four_axes(shape: &[usize], axes: Option<MaskAxes>) -> [usize; 4] {
     }
 }
 
+/// Allows a range of a row's keys and no others.
+fn open(allowed: &mut [u8], range: Range<usize>) {
+    allowed.fill(0);
+    if range.start < range.end {
+        allowed[range].fill(1);
+    }
+}
+
+/// Asks for each key of a row.
+fn each(allowed: &mut [u8], is_allowed: impl Fn(usize) -> bool) {
+    for (j, cell) in allowed.iter_mut().enumerate() {
+        *cell = u8::from(is_allowed(j));
+    }
+}
+
+fn add(bias: &mut [f32], number: impl Fn(usize) -> f32) {
+    for (j, cell) in bias.iter_mut().enumerate() {
+        *cell += number(j);
+    }
+}
+
 /// Where a matrix holds a cell; an axis of 1 serves every entry. None for a key behind those that it covers.
-fn cell(shape: &[usize], axes: Option<MaskAxes>, place: Place) -> Option<usize> {
+fn cell(shape: &[usize], axes: Option<MaskAxes>, row: Row, key: usize) -> Option<usize> {
     let shape = four_axes(shape, axes);
-    if place.key >= shape[3] && shape[3] != 1 {
+    if key >= shape[3] && shape[3] != 1 {
         return None;
     }
-    let index = [place.batch, place.head, place.query, place.key];
+    let index = [row.batch, row.head, row.query, key];
     Some(shape.iter().zip(index).fold(0, |at, (&axis, index)| at * axis + if axis == 1 { 0 } else { index }))
 }
 
@@ -533,6 +593,7 @@ impl Mask {
     /// # Errors
     /// `invalid_option` for `not` of a mask that adds to the scores.
     pub fn to_torch(&self, convention: TorchConvention) -> Result<String> {
+        self.check_depth(MAX_DEPTH)?;
         let Code { keep, bias } = self.code()?;
         let additive = |keep: Option<String>, bias: Option<String>| match (keep, bias) {
             (None, None) => "torch.zeros(n_q, n_k)".into(),
@@ -594,13 +655,17 @@ impl Mask {
                     bias: stack(|code| &code.bias, "torch.zeros(n_q, n_k)"),
                 })
             }
-            Self::Keep { shape, data, axes } => keep(torch_bool(shape, data, *axes)),
-            Self::Masked { shape, data, axes } => keep(format!("~{}", torch_bool(shape, data, *axes))),
+            Self::Keep { shape, data, axes } => keep(torch_bool(shape, data, *axes)?),
+            Self::Masked { shape, data, axes } => keep(format!("~{}", torch_bool(shape, data, *axes)?)),
             Self::Additive { shape, data, axes } => {
+                check_cells(shape, data.len() / 4)?;
                 let numbers = data.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
                 let bias =
                     format!("torch.tensor({}){}", nested(shape, numbers.map(torch_number)), unsqueeze(shape, *axes));
                 Ok(Code { keep: None, bias: Some(bias) })
+            }
+            Self::Alibi { heads } if *heads > MOST_SLOPES => {
+                Err(AttnError::option("alibi", heads, &format!("at most {MOST_SLOPES} heads")))
             }
             Self::Alibi { heads } => {
                 let slopes: Vec<f32> = (0..*heads).map(|head| alibi_slope(head, *heads)).collect();
@@ -657,9 +722,21 @@ struct Code {
     bias: Option<String>,
 }
 
-fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> String {
+/// The most slopes that are written out.
+const MOST_SLOPES: usize = 1 << 16;
+
+fn check_cells(shape: &[usize], cells: usize) -> Result<()> {
+    if cells > 0 && shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
+        Ok(())
+    } else {
+        Err(AttnError::option("mask", format!("{cells} cells for shape {shape:?}"), "as many as the shape says"))
+    }
+}
+
+fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> Result<String> {
+    check_cells(shape, data.len())?;
     let cells = data.iter().map(|&cell| String::from(if cell != 0 { "1" } else { "0" }));
-    format!("torch.tensor({}, dtype=torch.bool){}", nested(shape, cells), unsqueeze(shape, axes))
+    Ok(format!("torch.tensor({}, dtype=torch.bool){}", nested(shape, cells), unsqueeze(shape, axes)))
 }
 
 fn unsqueeze(shape: &[usize], axes: Option<MaskAxes>) -> &'static str {
@@ -784,6 +861,22 @@ mod tests {
         ] {
             assert_eq!(mask.materialize(SIZE, 1 << 20).unwrap_err().code().as_str(), "mask_shape");
         }
+    }
+
+    #[test]
+    fn a_mask_too_deep_or_too_large_for_its_cells_is_refused() {
+        let deep = |depth: usize| (1..depth).fold(Mask::Causal, |mask, _| Mask::Not { mask: Box::new(mask) });
+        assert!(deep(64).materialize(SIZE, 1 << 20).is_ok() && deep(64).to_torch(TorchConvention::Sdpa).is_ok());
+        for mask in [
+            deep(65),
+            Mask::Keep { shape: vec![1 << 40], data: vec![], axes: None },
+            Mask::Masked { shape: vec![1 << 40, 0], data: vec![], axes: None },
+            Mask::Additive { shape: vec![usize::MAX, 2], data: vec![], axes: None },
+            Mask::Alibi { heads: usize::MAX },
+        ] {
+            assert_eq!(mask.to_torch(TorchConvention::Sdpa).unwrap_err().code().as_str(), "invalid_option");
+        }
+        assert_eq!(deep(65).materialize(SIZE, 1 << 20).unwrap_err().code().as_str(), "invalid_option");
     }
 
     #[test]

@@ -249,6 +249,7 @@ impl MultiHeadAttention {
             },
             named,
             side_by_side: true,
+            need_weights: options.need_weights,
         };
         let context = attend(recipe, layer, [query, key, value], how);
         // 5. The heads side by side.                                           [batch, n_q, heads * d_v]
@@ -332,7 +333,9 @@ fn draw_projections(options: &MultiHeadAttentionOptions, sizes: HeadSizes, gener
     }
     let [query, key, value, (_, d_in, d_out, bias)] = shapes;
     let mut out = draw_linear(generator, "out", d_in, d_out, bias);
-    out.bias = bias.then(|| Arc::new(Tensor { shape: vec![d_out], data: vec![0.0; d_out] }));
+    if let Some(bias) = &mut out.bias {
+        *bias = Arc::new(Tensor { shape: vec![d_out], data: vec![0.0; d_out] });
+    }
     // Projections of one width are the rows of one matrix, which is drawn as a whole.
     let projections = [query, key, value];
     let fused = projections.iter().all(|&(_, d_in, d_out, _)| d_in == d_model && d_out == d_model);
@@ -340,11 +343,7 @@ fn draw_projections(options: &MultiHeadAttentionOptions, sizes: HeadSizes, gener
     let [query, key, value] = projections.map(|(name, d_in, d_out, bias)| {
         let data =
             if fused { drawn.by_ref().take(d_out * d_in).collect() } else { generator.xavier_uniform(d_out, d_in) };
-        Linear {
-            name,
-            weight: Arc::new(Tensor { shape: vec![d_out, d_in], data }),
-            bias: bias.then(|| Arc::new(Tensor { shape: vec![d_out], data: vec![0.0; d_out] })),
-        }
+        Linear::new(name, Tensor { shape: vec![d_out, d_in], data }, bias.then(|| vec![0.0; d_out]))
     });
     [query, key, value, out]
 }

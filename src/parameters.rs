@@ -1,8 +1,9 @@
 //! What a module learns: projections and norms, their names, and how they begin.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::config::NormKind;
+use crate::kernels::matmul::{Matrix, Packed};
 use crate::tensor::Tensor;
 use crate::torch::Generator;
 
@@ -15,10 +16,26 @@ pub(crate) struct Linear {
     pub name: &'static str,
     pub weight: Arc<Tensor>,
     pub bias: Option<Arc<Tensor>>,
+    packed: Arc<OnceLock<Packed>>,
 }
 
 impl Linear {
+    pub fn new(name: &'static str, weight: Tensor, bias: Option<Vec<f32>>) -> Self {
+        let bias = bias.map(|bias| Arc::new(Tensor { shape: vec![weight.shape[0]], data: bias }));
+        Self { name, weight: Arc::new(weight), bias, packed: Arc::default() }
+    }
+
+    /// The weight's transpose in the order of the tiles, made at the first pass.
+    pub fn packed(&self) -> &Packed {
+        self.packed.get_or_init(|| {
+            let (rows, columns) = (self.weight.shape[0], self.weight.shape[1]);
+            Packed::new(Matrix::new(&self.weight.data, rows, columns, columns).transposed())
+        })
+    }
+
+    /// Who gets them may replace them.
     pub fn parameters(&mut self) -> Parameters<'_> {
+        self.packed = Arc::default();
         let bias = self.bias.as_mut().map(|bias| (format!("{}.bias", self.name), bias));
         [(format!("{}.weight", self.name), &mut self.weight)].into_iter().chain(bias).collect()
     }
@@ -33,11 +50,7 @@ pub(crate) fn draw_linear(
     bias: bool,
 ) -> Linear {
     let drawn = generator.linear(d_in, d_out, bias);
-    Linear {
-        name,
-        weight: Arc::new(Tensor { shape: vec![d_out, d_in], data: drawn.weight }),
-        bias: drawn.bias.map(|bias| Arc::new(Tensor { shape: vec![d_out], data: bias })),
-    }
+    Linear::new(name, Tensor { shape: vec![d_out, d_in], data: drawn.weight }, drawn.bias)
 }
 
 /// The parameters of a norm, each of the width that it normalises; RMSNorm has no bias.

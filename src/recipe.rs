@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::config::{Activation, NormKind};
 use crate::error::{AttnError, Result};
 use crate::kernels::activation::activate;
+use crate::kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
 use crate::kernels::layer_norm::layer_norm_row;
-use crate::kernels::matmul::{Matrix, matmul};
+use crate::kernels::matmul::{Matrix, matmul, matmul_packed};
 use crate::kernels::rms_norm::rms_norm_row;
 use crate::kernels::rotary::rotate_row;
 use crate::kernels::softmax::softmax_row;
@@ -54,6 +55,9 @@ pub(crate) enum Made {
     Softmax { from: StepId, zero_empty_rows: bool },
     /// `[b, h, i, c] = Σ_j weights[b, h, i, j] · value[b, h, j, c]`, times the head's factor
     Context { weights: StepId, value: StepId, head_mask: Option<Vec<f32>> },
+    /// From the queries to the context in one sweep, each head's factor included; the weights are left in a place of their
+    /// own where there is one. What a pass that keeps no stages does.
+    Attended { query: StepId, key: StepId, value: StepId, weights: Option<StepId>, how: Attended },
     /// The same numbers under another name or shape: the heads side by side, the next layer's input.
     Same { from: StepId },
     /// left + right
@@ -66,6 +70,14 @@ pub(crate) enum Made {
     Norm { from: StepId, norm: Norm },
     /// the non-linearity
     Activated { from: StepId, activation: Activation },
+}
+
+/// What attention in one sweep needs beside its numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Attended {
+    pub weighing: Weighing,
+    pub mask: Option<Arc<ResolvedMask>>,
+    pub head_mask: Option<Vec<f32>>,
 }
 
 /// A stage, where its numbers lie, and what they are made from.
@@ -244,10 +256,8 @@ impl Recipe {
                 let from = &self.steps[*from];
                 let rows = from.size() / from.width();
                 let x = Matrix::new(&before[from.offset..], rows, from.width(), from.width());
-                let [out_features, in_features] = linear.weight.shape[..] else { unreachable!("a weight is a matrix") };
-                let weight = Matrix::new(&linear.weight.data, out_features, in_features, in_features);
                 let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                matmul(x, weight.transposed(), bias, out, out_features);
+                matmul_packed(x, linear.packed(), bias, out, linear.weight.shape[0]);
             }
             Made::Joined { before, from, after } => {
                 let (earlier, out) = numbers.split_at_mut(step.offset);
@@ -312,6 +322,12 @@ impl Recipe {
                     }
                 }
             }
+            Made::Attended { query, key, value, weights, how } => {
+                let (before, out) = numbers.split_at_mut(step.offset);
+                let weights_at = weights.map_or(before.len(), |weights| self.steps[weights].offset);
+                let (before, weights) = before.split_at_mut(weights_at);
+                self.attend(step, [*query, *key, *value], how, before, weights, out);
+            }
             Made::Scaled { from, factor } => {
                 self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x *= factor);
             }
@@ -351,6 +367,46 @@ impl Recipe {
             }
             Made::Sum { left, right } => self.combine(step, [*left, *right], numbers, |sum, x| *sum += x),
             Made::Product { left, right } => self.combine(step, [*left, *right], numbers, |product, x| *product *= x),
+        }
+    }
+
+    /// Head by head; `weights` is empty where they are not wanted.
+    fn attend(
+        &self,
+        step: &Step,
+        inputs: [StepId; 3],
+        how: &Attended,
+        before: &[f32],
+        weights: &mut [f32],
+        out: &mut [f32],
+    ) {
+        let [query, key, value] = inputs.map(|id| &self.steps[id]);
+        let (n_q, n_k, row_stride) = (step.shape[2], key.shape[2], step.strides[2]);
+        let visible = how.mask.as_ref().map(|mask| mask.visible());
+        let mut shared: Option<((usize, usize), KeysAndValues)> = None;
+        for (index, (batch, head)) in heads_of(step).enumerate() {
+            let place = (batch, shared_head(step, key, head));
+            if shared.as_ref().is_none_or(|(packed, _)| *packed != place) {
+                let [keys, values] = [key, value].map(|step| step.head(before, place.0, place.1));
+                shared = Some((place, KeysAndValues::new(keys, values)));
+            }
+            let Some((_, kv)) = &shared else { unreachable!("packed above") };
+            let mask = how.mask.as_ref().zip(visible.as_ref()).map(|(mask, visible)| {
+                let start = mask.matrix(batch, head);
+                HeadMask {
+                    allowed: &mask.allowed[start..],
+                    bias: mask.bias.as_ref().map(|bias| &bias[start..]),
+                    visible: &visible[start / n_k..],
+                }
+            });
+            let weights = if weights.is_empty() { None } else { Some(&mut weights[index * n_q * n_k..][..n_q * n_k]) };
+            let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
+            attend_head(query.head(before, batch, head), kv, mask, how.weighing, weights, out, row_stride);
+            if let Some(factors) = &how.head_mask {
+                for i in 0..n_q {
+                    out[i * row_stride..][..step.width()].iter_mut().for_each(|x| *x *= factors[head]);
+                }
+            }
         }
     }
 

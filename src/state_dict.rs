@@ -297,8 +297,10 @@ pub(crate) fn copy(parameters: Parameters) -> StateDict {
 /// # Errors
 /// `bad_state_dict` naming the first entry that is missing, extra or of the wrong shape; then nothing was replaced.
 pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> Result<()> {
-    let shapes: BTreeMap<&str, &[usize]> =
-        parameters.iter().map(|(name, tensor)| (&name[..], &tensor.shape[..])).collect();
+    let mut shapes: BTreeMap<&str, &[usize]> = BTreeMap::new();
+    for (name, tensor) in &parameters {
+        shapes.insert(name, &tensor.shape);
+    }
     let reader = Reader { target: &target, shapes: &shapes };
     reader.check_layers(&dict)?;
     let has_own_side = dict.iter().any(|(name, _)| Name::read(name).is_decoders == Some(target.is_decoder));
@@ -343,7 +345,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// A module that is no stack takes one layer.
     fn check_layers(&self, dict: &StateDict) -> Result<()> {
-        let layers: BTreeSet<usize> = dict.iter().filter_map(|(name, _)| Name::read(name).layer).collect();
+        let mut layers = BTreeSet::new();
+        layers.extend(dict.iter().filter_map(|(name, _)| Name::read(name).layer));
         if self.target.kind == Kind::Stack {
             return Ok(());
         }

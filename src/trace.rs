@@ -232,10 +232,10 @@ impl Trace {
     }
 
     fn weights_of(&self, stage: Stage, layer: usize) -> Result<Option<Tensor>> {
-        let step = self.recipe.find(stage, layer).ok_or_else(|| self.no_such(stage, layer))?;
-        if !self.returns.weights {
+        if !self.returns.weights && layer < self.n_layers() {
             return Ok(None);
         }
+        let step = self.recipe.find(stage, layer).ok_or_else(|| self.no_such(stage, layer))?;
         let weights = self.read(step);
         Ok(Some(if self.returns.average_weights { mean_over_heads(&weights) } else { weights }))
     }

@@ -153,7 +153,7 @@ impl Transformer {
         max_bytes: usize,
     ) -> Result<Trace> {
         if options.training {
-            return Err(AttnError::option("training", true, "a generator beside it"));
+            return Err(AttnError::option("generator", "none", "one, for training"));
         }
         self.pass(x, memory, mask, options, None, max_bytes)
     }

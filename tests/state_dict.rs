@@ -1,11 +1,13 @@
 //! State dicts: every family of names gives the same module, and a bad entry is named with nothing loaded.
 
 use attnscope::{
-    AttnError, ForwardOptions, MultiHeadAttention, MultiHeadAttentionOptions, Tensor, Transformer, TransformerOptions,
-    torch::Generator,
+    AttnError, ForwardOptions, MultiHeadAttention, MultiHeadAttentionOptions, NormKind, Tensor, Transformer,
+    TransformerOptions, torch::Generator,
 };
 
 type StateDict = Vec<(String, Tensor)>;
+
+const MAX_BYTES: usize = 1 << 20;
 
 fn module(seed: i64) -> MultiHeadAttention {
     let options = MultiHeadAttentionOptions { residual_norm: true, ..MultiHeadAttentionOptions::new(6, 2) };
@@ -112,4 +114,186 @@ fn a_trace_keeps_the_weights_it_was_made_with() {
     let explained = trace.explain(attnscope::Stage::Query, 0, &[1, 2, 0]).unwrap();
     mha.load_state_dict(module(2).state_dict(), None).unwrap();
     assert_eq!(trace.explain(attnscope::Stage::Query, 0, &[1, 2, 0]).unwrap(), explained);
+}
+
+/// A stack of two small blocks with LLaMA's parts, and its state dict.
+fn llama(seed: i64) -> (Transformer, StateDict) {
+    let options = TransformerOptions {
+        n_layers: Some(2),
+        norm: NormKind::Rms,
+        gated: true,
+        bias: false,
+        norm_first: true,
+        final_norm: true,
+        n_kv_heads: Some(1),
+        d_k: Some(4),
+        ..TransformerOptions::new(6, 2)
+    };
+    let stack = Transformer::encoder(options, &mut Generator::new(seed), MAX_BYTES).unwrap();
+    let dict = stack.state_dict();
+    (stack, dict)
+}
+
+/// Each name through a list of replacements.
+fn spelled(dict: &StateDict, spelling: &[(&str, &str)], prefix: &str) -> StateDict {
+    let rename = |name: &str| spelling.iter().fold(name.to_owned(), |name, (ours, theirs)| name.replace(ours, theirs));
+    dict.iter().map(|(name, tensor)| (format!("{prefix}{}", rename(name)), tensor.clone())).collect()
+}
+
+const LLAMA: [(&str, &str); 10] = [
+    ("attention.query", "self_attn.q_proj"),
+    ("attention.key", "self_attn.k_proj"),
+    ("attention.value", "self_attn.v_proj"),
+    ("attention.out", "self_attn.o_proj"),
+    ("norm1", "input_layernorm"),
+    ("norm2", "post_attention_layernorm"),
+    ("gate", "mlp.gate_proj"),
+    ("linear1", "mlp.up_proj"),
+    ("linear2", "mlp.down_proj"),
+    ("final", "norm"),
+];
+
+#[test]
+fn wrappers_in_front_are_dropped_and_the_rest_of_a_model_is_passed_over() {
+    let (_, dict) = llama(1);
+    for prefix in ["", "model.", "module.", "module._orig_mod.model.", "state_dict.model.", "model_state_dict."] {
+        let mut theirs = spelled(&dict, &LLAMA, prefix);
+        theirs.push((format!("{prefix}embed_tokens.weight"), Tensor::new(vec![0.0; 6], vec![1, 6]).unwrap()));
+        theirs.push(("lm_head.weight".into(), Tensor::new(vec![0.0; 6], vec![1, 6]).unwrap()));
+        let (mut loaded, _) = llama(2);
+        loaded.load_state_dict(theirs, None).unwrap_or_else(|error| panic!("{prefix}: {error}"));
+        assert_eq!(loaded.state_dict(), dict);
+    }
+}
+
+#[test]
+fn llama_cpps_heads_are_put_in_order() {
+    let (_, dict) = llama(1);
+    let names = [
+        ("layers.", "blk."),
+        ("attention.query", "attn_q"),
+        ("attention.key", "attn_k"),
+        ("attention.value", "attn_v"),
+        ("attention.out", "attn_output"),
+        ("norm1", "attn_norm"),
+        ("norm2", "ffn_norm"),
+        ("gate", "ffn_gate"),
+        ("linear1", "ffn_up"),
+        ("linear2", "ffn_down"),
+    ];
+    let mut theirs = spelled(&dict, &names, "");
+    for (name, tensor) in &mut theirs {
+        if name == "norm.weight" {
+            *name = "output_norm.weight".into();
+        }
+        if name.contains("attn_q") || name.contains("attn_k") {
+            // Of a head's 4 rows, the halves by turns: 0, 2, 1, 3.
+            let rows: Vec<&[f32]> = tensor.data.chunks_exact(6).collect();
+            let order = (0..rows.len()).map(|row| row / 4 * 4 + [0, 2, 1, 3][row % 4]);
+            tensor.data = order.flat_map(|row| rows[row]).copied().collect();
+        }
+    }
+    let (mut loaded, _) = llama(2);
+    loaded.load_state_dict(theirs, None).unwrap();
+    assert_eq!(loaded.state_dict(), dict);
+}
+
+#[test]
+fn one_layer_of_a_model_is_taken_when_it_is_named() {
+    let (_, dict) = llama(1);
+    let theirs = spelled(&dict, &LLAMA, "model.");
+    let options = MultiHeadAttentionOptions {
+        d_k: Some(4),
+        d_v: Some(4),
+        n_kv_heads: Some(1),
+        bias: false,
+        ..MultiHeadAttentionOptions::new(6, 2)
+    };
+    let mut mha = MultiHeadAttention::new(&options, &mut Generator::new(0), MAX_BYTES).unwrap();
+    assert_eq!(bad_entry(mha.load_state_dict(theirs.clone(), None)), "layers");
+    assert_eq!(bad_entry(mha.load_state_dict(theirs.clone(), Some(2))), "layer 2");
+    mha.load_state_dict(theirs, Some(1)).unwrap();
+    let second = dict
+        .iter()
+        .filter_map(|(name, tensor)| Some((name.strip_prefix("layers.1.attention.")?.to_owned(), tensor.clone())));
+    assert_eq!(mha.state_dict(), second.collect::<StateDict>());
+    let (mut stack, _) = llama(2);
+    let error = stack.load_state_dict(dict, Some(0)).unwrap_err();
+    assert_eq!(error.code().as_str(), "invalid_option");
+}
+
+#[test]
+fn encoder_and_decoder_each_take_their_side() {
+    let options = |n_layers| TransformerOptions { n_layers: Some(n_layers), ..TransformerOptions::new(4, 2) };
+    let encoder = Transformer::encoder(options(1), &mut Generator::new(1), MAX_BYTES).unwrap().state_dict();
+    let decoder = Transformer::decoder(options(2), &mut Generator::new(2), MAX_BYTES).unwrap().state_dict();
+    let bart = [
+        ("cross_attention.", "encoder_attn."),
+        ("attention.", "self_attn."),
+        (".query.", ".q_proj."),
+        (".key.", ".k_proj."),
+        (".value.", ".v_proj."),
+        (".out.", ".out_proj."),
+        ("norm1", "self_attn_layer_norm"),
+        ("linear1", "fc1"),
+        ("linear2", "fc2"),
+    ];
+    let both = |norms: &[(&str, &str)], side: &str, dict: &StateDict| {
+        spelled(&spelled(dict, &bart, &format!("model.{side}.")), norms, "")
+    };
+    let mut theirs = both(&[("norm2", "final_layer_norm")], "encoder", &encoder);
+    theirs.extend(both(&[("norm2", "encoder_attn_layer_norm"), ("norm3", "final_layer_norm")], "decoder", &decoder));
+    let mut loaded = Transformer::encoder(options(1), &mut Generator::new(3), MAX_BYTES).unwrap();
+    loaded.load_state_dict(theirs.clone(), None).unwrap();
+    assert_eq!(loaded.state_dict(), encoder);
+    let mut loaded = Transformer::decoder(options(2), &mut Generator::new(3), MAX_BYTES).unwrap();
+    loaded.load_state_dict(theirs, None).unwrap();
+    assert_eq!(loaded.state_dict(), decoder);
+}
+
+#[test]
+fn fused_rows_that_do_not_add_up_are_named() {
+    let mut mha =
+        MultiHeadAttention::new(&MultiHeadAttentionOptions::new(6, 2), &mut Generator::new(0), MAX_BYTES).unwrap();
+    let fused =
+        |name: &str, rows: usize| vec![(name.to_owned(), Tensor::new(vec![0.0; rows * 6], vec![rows, 6]).unwrap())];
+    assert_eq!(bad_entry(mha.load_state_dict(fused("in_proj_weight", 17), None)), "in_proj_weight");
+    assert_eq!(bad_entry(mha.load_state_dict(fused("c_attn.weight", 7), None)), "c_attn.weight");
+    assert_eq!(bad_entry(mha.load_state_dict(fused("query_key_value.weight", 19), None)), "query_key_value.weight");
+}
+
+#[test]
+fn odd_names_are_refused_by_name() {
+    for name in [
+        "",
+        ".",
+        "0",
+        "layers",
+        "layers.0",
+        "layers.0.",
+        "layers.x.attention.query.weight",
+        "weight",
+        "..weight",
+        "model",
+        "encoder.layers.0",
+        "layers.99999999999999999999.norm1.weight",
+    ] {
+        let (mut stack, dict) = llama(1);
+        let mut theirs = dict.clone();
+        theirs.push((name.into(), Tensor::new(vec![0.0], vec![1]).unwrap()));
+        assert_eq!(bad_entry(stack.load_state_dict(theirs, None)), name);
+        assert_eq!(stack.state_dict(), dict);
+    }
+}
+
+#[test]
+fn a_pass_after_loading_uses_what_was_loaded() {
+    let x = Tensor::new(Generator::new(3).randn(18), vec![3, 6]).unwrap();
+    let output = |mha: &MultiHeadAttention| {
+        mha.forward(&x, None, None, None, &ForwardOptions::default(), MAX_BYTES).unwrap().output()
+    };
+    let (mut mha, other) = (module(1), module(2));
+    assert_ne!(output(&mha), output(&other));
+    mha.load_state_dict(other.state_dict(), None).unwrap();
+    assert_eq!(output(&mha), output(&other));
 }

@@ -12,6 +12,7 @@ use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, QueryKeyValue, Stage, Tensor,
     TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
+use attnscope_files as files;
 use js_sys::{Array, Float32Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -327,6 +328,21 @@ pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<JsVal
 pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     let convention: TorchConvention = read(convention)?;
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
+}
+
+/// `[name, tensor]` of each tensor in a file. A file that does not fit is refused before it is copied.
+#[wasm_bindgen(js_name = readTensors)]
+pub fn read_tensors(bytes: &Uint8Array, format: Option<String>, max_bytes: f64) -> Thrown<Array> {
+    let format = format.map(|name| name.parse()).transpose().map_err(throw)?;
+    if f64::from(bytes.length()) > max_bytes {
+        return Err(throw(AttnError::TooLarge { needed: bytes.length().into(), max_bytes: max_bytes as u64 }));
+    }
+    files::read_tensors(&bytes.to_vec(), format, limit(max_bytes)).map(dict_out).map_err(throw)
+}
+
+#[wasm_bindgen(js_name = writeTensors)]
+pub fn write_tensors(entries: &Array, format: &str) -> Thrown<Vec<u8>> {
+    files::write_tensors(&dict_in(entries)?, format.parse().map_err(throw)?).map_err(throw)
 }
 
 #[wasm_bindgen]

@@ -179,6 +179,11 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
         const sum = `(${number(x)} − ${number(mean)}) / √(${number(variance)} + ${number(eps)})`;
         return [make("p", `${sum} × ${number(weight)} + ${number(bias)} = ${number(value)}`)];
       }
+      case "rms_norm": {
+        const { x = 0, mean_square = 0, eps = 0, weight = 1 } = constants;
+        const norm = `${number(x)} / √(${number(mean_square)} + ${number(eps)})`;
+        return [make("p", `${norm} × ${number(weight)} = ${number(value)}`)];
+      }
       case "given":
         return [make("p", text.given)];
       default:

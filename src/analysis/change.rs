@@ -60,7 +60,7 @@ pub fn mask_effect(before: &Tensor, after: &Tensor) -> Result<MaskEffect> {
     let freed: Vec<f64> = rows.map(|(before, after)| before.iter().zip(after).map(lost).sum()).collect();
 
     let mut gaining: Vec<usize> = (0..change.len()).filter(|&cell| change[cell] > 0.0).collect();
-    gaining.sort_by(|&a, &b| change[b].total_cmp(&change[a]));
+    gaining.sort_unstable_by(|&a, &b| change[b].total_cmp(&change[a]).then(a.cmp(&b)));
     let gains = gaining.into_iter().take(MOST_GAINS).map(|cell| CellChange {
         index: index_of(cell, shape),
         before: before.data[cell],

@@ -3,8 +3,11 @@
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod simd128 {
-    use core::arch::wasm32::{f32x4_add, f32x4_mul, f32x4_splat, v128, v128_load, v128_load32_splat, v128_store};
+    use core::arch::wasm32::*;
 
+    #[cfg(target_feature = "relaxed-simd")]
+    pub const NAME: &str = "relaxed-simd";
+    #[cfg(not(target_feature = "relaxed-simd"))]
     pub const NAME: &str = "simd128";
 
     #[derive(Clone, Copy)]
@@ -12,8 +15,8 @@ mod simd128 {
 
     impl Lanes {
         #[inline(always)]
-        pub fn zero() -> Self {
-            Self(f32x4_splat(0.0))
+        pub fn splat(number: f32) -> Self {
+            Self(f32x4_splat(number))
         }
         #[inline(always)]
         pub unsafe fn load(from: *const f32) -> Self {
@@ -32,8 +35,68 @@ mod simd128 {
             Self(f32x4_add(self.0, other.0))
         }
         #[inline(always)]
+        pub fn sub(self, other: Self) -> Self {
+            Self(f32x4_sub(self.0, other.0))
+        }
+        #[inline(always)]
+        pub fn mul(self, other: Self) -> Self {
+            Self(f32x4_mul(self.0, other.0))
+        }
+        #[inline(always)]
+        pub fn div(self, other: Self) -> Self {
+            Self(f32x4_div(self.0, other.0))
+        }
+        /// self · by + plus, rounded once where the build has relaxed SIMD, else twice.
+        #[inline(always)]
         pub fn mul_add(self, by: Self, plus: Self) -> Self {
+            #[cfg(target_feature = "relaxed-simd")]
+            return Self(f32x4_relaxed_madd(self.0, by.0, plus.0));
+            #[cfg(not(target_feature = "relaxed-simd"))]
             Self(f32x4_add(f32x4_mul(self.0, by.0), plus.0))
+        }
+        /// The larger; NaN where either is NaN.
+        #[inline(always)]
+        pub fn max(self, other: Self) -> Self {
+            Self(f32x4_max(self.0, other.0))
+        }
+        /// The smaller; NaN where either is NaN.
+        #[inline(always)]
+        pub fn min(self, other: Self) -> Self {
+            Self(f32x4_min(self.0, other.0))
+        }
+        #[inline(always)]
+        pub fn nearest(self) -> Self {
+            Self(f32x4_nearest(self.0))
+        }
+        /// 2 to the power of whole numbers from -126 to 127.
+        #[inline(always)]
+        pub fn power_of_two(self) -> Self {
+            Self(i32x4_shl(i32x4_add(i32x4_trunc_sat_f32x4(self.0), i32x4_splat(127)), 23))
+        }
+        #[inline(always)]
+        pub fn transposed([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+            let (ab_low, ab_high) = (i32x4_shuffle::<0, 4, 1, 5>(a.0, b.0), i32x4_shuffle::<2, 6, 3, 7>(a.0, b.0));
+            let (cd_low, cd_high) = (i32x4_shuffle::<0, 4, 1, 5>(c.0, d.0), i32x4_shuffle::<2, 6, 3, 7>(c.0, d.0));
+            [
+                Self(i64x2_shuffle::<0, 2>(ab_low, cd_low)),
+                Self(i64x2_shuffle::<1, 3>(ab_low, cd_low)),
+                Self(i64x2_shuffle::<0, 2>(ab_high, cd_high)),
+                Self(i64x2_shuffle::<1, 3>(ab_high, cd_high)),
+            ]
+        }
+        /// Stores the first two.
+        #[inline(always)]
+        pub unsafe fn store_two(self, to: *mut f32) {
+            unsafe { v128_store64_lane::<0>(self.0, to.cast()) }
+        }
+        #[inline(always)]
+        pub fn to_array(self) -> [f32; 4] {
+            [
+                f32x4_extract_lane::<0>(self.0),
+                f32x4_extract_lane::<1>(self.0),
+                f32x4_extract_lane::<2>(self.0),
+                f32x4_extract_lane::<3>(self.0),
+            ]
         }
     }
 }
@@ -47,8 +110,8 @@ mod scalar {
 
     impl Lanes {
         #[inline(always)]
-        pub fn zero() -> Self {
-            Self([0.0; 4])
+        pub fn splat(number: f32) -> Self {
+            Self([number; 4])
         }
         #[inline(always)]
         pub unsafe fn load(from: *const f32) -> Self {
@@ -64,11 +127,55 @@ mod scalar {
         }
         #[inline(always)]
         pub fn add(self, other: Self) -> Self {
-            Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
+            self.each(other, |x, y| x + y)
+        }
+        #[inline(always)]
+        pub fn sub(self, other: Self) -> Self {
+            self.each(other, |x, y| x - y)
+        }
+        #[inline(always)]
+        pub fn mul(self, other: Self) -> Self {
+            self.each(other, |x, y| x * y)
+        }
+        #[inline(always)]
+        pub fn div(self, other: Self) -> Self {
+            self.each(other, |x, y| x / y)
         }
         #[inline(always)]
         pub fn mul_add(self, by: Self, plus: Self) -> Self {
-            Self(std::array::from_fn(|lane| self.0[lane] * by.0[lane] + plus.0[lane]))
+            self.mul(by).add(plus)
+        }
+        #[inline(always)]
+        pub fn max(self, other: Self) -> Self {
+            self.each(other, |x, y| if x > y || x.is_nan() { x } else { y })
+        }
+        #[inline(always)]
+        pub fn min(self, other: Self) -> Self {
+            self.each(other, |x, y| if x < y || x.is_nan() { x } else { y })
+        }
+        #[inline(always)]
+        pub fn nearest(self) -> Self {
+            Self(self.0.map(f32::round_ties_even))
+        }
+        #[inline(always)]
+        pub fn power_of_two(self) -> Self {
+            Self(self.0.map(|x| f32::from_bits(((x as i32 + 127) as u32) << 23)))
+        }
+        #[inline(always)]
+        pub fn transposed(rows: [Self; 4]) -> [Self; 4] {
+            std::array::from_fn(|column| Self(rows.map(|row| row.0[column])))
+        }
+        #[inline(always)]
+        pub unsafe fn store_two(self, to: *mut f32) {
+            unsafe { to.cast::<[f32; 2]>().write_unaligned([self.0[0], self.0[1]]) }
+        }
+        #[inline(always)]
+        pub fn to_array(self) -> [f32; 4] {
+            self.0
+        }
+        #[inline(always)]
+        fn each(self, other: Self, with: impl Fn(f32, f32) -> f32) -> Self {
+            Self(std::array::from_fn(|lane| with(self.0[lane], other.0[lane])))
         }
     }
 }
@@ -77,3 +184,19 @@ mod scalar {
 pub(crate) use scalar::{Lanes, NAME};
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) use simd128::{Lanes, NAME};
+
+impl Lanes {
+    #[inline(always)]
+    pub fn sum(self) -> f32 {
+        let [a, b, c, d] = self.to_array();
+        (a + b) + (c + d)
+    }
+
+    /// The largest; NaN where one is NaN.
+    #[inline(always)]
+    pub fn largest(self) -> f32 {
+        let larger = |x: f32, y: f32| if x > y || x.is_nan() { x } else { y };
+        let [a, b, c, d] = self.to_array();
+        larger(larger(a, b), larger(c, d))
+    }
+}

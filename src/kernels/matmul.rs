@@ -1,18 +1,23 @@
 //! out = a · b (+ bias), for strided views, in packed panels and register tiles.
 //!
 //! The scheme is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): `b` is packed
-//! into panels of 8 columns, a block of `a` into panels of 4 rows, both so that the inner loop reads them front to back, and
-//! one 4 x 8 tile of `out` stays in registers. 4 x 8 by measurement: a browser's compiler has 15 vector registers to give, and
-//! multiply and add need one for the product beside the accumulators; a 6 x 8 tile spills and runs at two thirds of the speed.
+//! into panels of 8 columns, a block of `a` into panels of a few rows, both so that the inner loop reads them front to back,
+//! and one tile of `out` stays in registers. A browser's compiler has 15 vector registers to give: a fused multiply-and-add
+//! fills them with a tile of 6 x 8, twelve sums beside three operands; multiply and add need one more for each product, and
+//! then 6 x 8 spills where 4 x 8 does not.
 
-use super::lanes::Lanes;
+use std::ops::Range;
 
-const MR: usize = 4;
+use super::lanes::{Lanes, NAME};
+
+/// Rows of a tile.
+const MR: usize = if matches!(NAME.as_bytes(), b"relaxed-simd") { 6 } else { 4 };
+/// Columns of a tile.
 const NR: usize = 8;
 /// Depth of a block: a panel of `b` (8 kB) stays in the first-level cache.
 const KC: usize = 256;
 /// Rows of a block of `a`: 96 kB, which stays in the second-level cache.
-const MC: usize = 96;
+pub(crate) const MC: usize = 96;
 
 /// A matrix seen through strides: element (row, column) lies at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy)]
@@ -45,8 +50,59 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    /// Some of the rows.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn rows(self, rows: Range<usize>) -> Self {
+        assert!(rows.end <= self.rows, "a matrix has fewer rows");
+        Self { data: &self.data[rows.start * self.row_stride..], rows: rows.len(), ..self }
+    }
+
     fn at(&self, row: usize, column: usize) -> f32 {
         self.data[row * self.row_stride + column * self.column_stride]
+    }
+}
+
+/// A right-hand matrix `[k, n]` in the order in which tiles read it: blocks of 256 rows, in each panels of 8 columns, the last
+/// filled up with zeros. Made once, it serves any number of products.
+#[derive(Debug, Clone)]
+pub struct Packed {
+    k: usize,
+    n: usize,
+    panels: Vec<f32>,
+}
+
+impl Packed {
+    /// Packs `b`.
+    pub fn new(b: Matrix) -> Self {
+        let (k, n) = (b.rows, b.columns);
+        let width = n.next_multiple_of(NR);
+        let mut panels = vec![0.0; k * width];
+        for k0 in (0..k).step_by(KC) {
+            let depth = KC.min(k - k0);
+            pack::<NR>(b.transposed(), 0..n, k0..k0 + depth, &mut panels[k0 * width..][..depth * width]);
+        }
+        Self { k, n, panels }
+    }
+
+    /// Whether no number is NaN or infinite.
+    pub(crate) fn is_finite(&self) -> bool {
+        // Of finite numbers the zeros add up to 0; NaN and infinity times 0 are NaN.
+        self.panels.iter().map(|x| x * 0.0).sum::<f32>() == 0.0
+    }
+
+    /// Rows `k` of the 8 columns from `column` on; the rows lie within one block.
+    fn panel(&self, k: Range<usize>, column: usize) -> &[f32] {
+        let k0 = k.start / KC * KC;
+        let depth = KC.min(self.k - k0);
+        let start = k0 * self.n.next_multiple_of(NR) + column * depth + (k.start - k0) * NR;
+        &self.panels[start..][..k.len() * NR]
     }
 }
 
@@ -55,97 +111,154 @@ impl<'a> Matrix<'a> {
 /// # Panics
 /// Where the shapes do not fit each other.
 pub fn matmul(a: Matrix, b: Matrix, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize) {
-    let (m, k, n) = (a.rows, a.columns, b.columns);
-    assert_eq!(b.rows, k, "inner sizes differ");
-    assert!(n <= out_stride || m == 1);
-    assert!((m - 1) * out_stride + n <= out.len(), "the product reaches past its output");
+    matmul_packed(a, &Packed::new(b), bias, out, out_stride);
+}
 
-    // 1. The bias is what the tiles add to.
-    if let Some(bias) = bias {
-        for i in 0..m {
-            out[i * out_stride..][..n].copy_from_slice(&bias[..n]);
-        }
-    }
+/// The same with a `b` that was packed before.
+///
+/// # Panics
+/// Where the shapes do not fit each other.
+pub fn matmul_packed(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize) {
+    matmul_part(a, b, 0..b.k, 0..b.n, bias, out, out_stride);
+}
 
-    let depth = KC.min(k);
-    let mut b_panels = vec![0.0; n.div_ceil(NR) * NR * depth];
-    let mut a_panels = vec![0.0; MC.min(m.div_ceil(MR) * MR) * depth];
+/// The product with rows `k` of `b`, and only columns `n` of it; `n` starts at a multiple of 8. `a` has as many columns as
+/// `k` is long; its first column meets the first of these rows, the first column of `out` is the first of these columns.
+///
+/// # Panics
+/// Where the shapes do not fit each other.
+pub(crate) fn matmul_part(
+    a: Matrix,
+    b: &Packed,
+    k: Range<usize>,
+    n: Range<usize>,
+    bias: Option<&[f32]>,
+    out: &mut [f32],
+    out_stride: usize,
+) {
+    let m = a.rows;
+    assert!(a.columns == k.len() && k.end <= b.k && n.end <= b.n && n.start.is_multiple_of(NR), "sizes differ");
+    assert!(n.len() <= out_stride || m == 1);
+    assert!((m - 1) * out_stride + n.len() <= out.len(), "the product reaches past its output");
+    assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
+
+    let mut a_panels = vec![0.0; MC.min(m).next_multiple_of(MR) * KC.min(k.len())];
     let mut edge = [0.0; MR * NR];
-    for k0 in (0..k).step_by(KC) {
-        let kc = KC.min(k - k0);
-        let accumulate = k0 > 0 || bias.is_some();
-
-        // 2. Pack kc rows of b.                                    [n / 8][kc][8]
-        pack::<NR>(b.transposed(), 0, n, k0, kc, &mut b_panels);
+    let mut k0 = k.start;
+    while k0 < k.end {
+        let depth = (KC - k0 % KC).min(k.end - k0);
         for m0 in (0..m).step_by(MC) {
             let mc = MC.min(m - m0);
-
-            // 3. Pack mc rows of a.                                [mc / 4][kc][4]
-            pack::<MR>(a, m0, mc, k0, kc, &mut a_panels);
-
-            // 4. Tile by tile; a tile that hangs over the edge goes by way of a buffer.
-            for j in (0..n).step_by(NR) {
-                let b_panel = &b_panels[j * kc..][..NR * kc];
+            // 1. Pack a block of a.                                    [mc / MR][depth][MR]
+            pack::<MR>(a, m0..m0 + mc, k0 - k.start..k0 - k.start + depth, &mut a_panels);
+            for j in n.clone().step_by(NR) {
+                let b_panel = b.panel(k0..k0 + depth, j);
                 for i in (0..mc).step_by(MR) {
-                    let a_panel = &a_panels[i * kc..][..MR * kc];
-                    let corner = (m0 + i) * out_stride + j;
-                    let (rows, columns) = (MR.min(mc - i), NR.min(n - j));
+                    let a_panel = &a_panels[i * depth..][..MR * depth];
+                    let corner = (m0 + i) * out_stride + j - n.start;
+                    let (rows, columns) = (MR.min(mc - i), NR.min(n.end - j));
+                    // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
+                    let onto = match bias {
+                        _ if k0 > k.start => Onto::Out,
+                        Some(bias) => Onto::Row(&bias[j..]),
+                        None => Onto::Nothing,
+                    };
                     if rows == MR && columns == NR {
-                        tile(kc, a_panel, b_panel, &mut out[corner..], out_stride, accumulate);
+                        tile(a_panel, b_panel, &onto, &mut out[corner..], out_stride);
                         continue;
                     }
-                    tile(kc, a_panel, b_panel, &mut edge, NR, false);
+                    // 3. A tile that hangs over the edge goes by way of a buffer.
+                    tile(a_panel, b_panel, &Onto::Nothing, &mut edge, NR);
                     for row in 0..rows {
                         let to = &mut out[corner + row * out_stride..][..columns];
-                        for (to, &from) in to.iter_mut().zip(&edge[row * NR..]) {
-                            *to = if accumulate { *to + from } else { from };
+                        for (column, (to, &sum)) in to.iter_mut().zip(&edge[row * NR..]).enumerate() {
+                            *to = match onto {
+                                Onto::Nothing => sum,
+                                Onto::Row(bias) => sum + bias[column],
+                                Onto::Out => sum + *to,
+                            };
                         }
                     }
                 }
             }
         }
+        k0 += depth;
     }
 }
 
-/// Rows `row0..row0 + rows` and columns `k0..k0 + kc` of `from`, as panels of `P` rows, each column of a panel together;
-/// the last panel is filled up with zeros.
-fn pack<const P: usize>(from: Matrix, row0: usize, rows: usize, k0: usize, kc: usize, panels: &mut [f32]) {
-    for (panel, row) in panels.chunks_exact_mut(P * kc).zip((0..rows).step_by(P)) {
-        let start = (row0 + row) * from.row_stride + k0 * from.column_stride;
-        let height = P.min(rows - row);
-        if height < P {
-            panel.fill(0.0);
-        }
+/// Some rows and columns of a matrix as panels of `P` rows, each column of a panel together; the last panel is filled up with
+/// zeros.
+fn pack<const P: usize>(from: Matrix, rows: Range<usize>, columns: Range<usize>, panels: &mut [f32]) {
+    let depth = columns.len();
+    for (panel, row) in panels.chunks_exact_mut(P * depth).zip(rows.clone().step_by(P)) {
+        let start = row * from.row_stride + columns.start * from.column_stride;
+        let height = P.min(rows.end - row);
         if height == P && from.row_stride == 1 {
             for (p, column) in panel.chunks_exact_mut(P).enumerate() {
                 column.copy_from_slice(&from.data[start + p * from.column_stride..][..P]);
             }
         } else if height == P && from.column_stride == 1 {
-            let lines: [&[f32]; P] = std::array::from_fn(|r| &from.data[start + r * from.row_stride..][..kc]);
-            for (p, column) in panel.chunks_exact_mut(P).enumerate() {
-                for (to, line) in column.iter_mut().zip(&lines) {
-                    *to = line[p];
-                }
-            }
+            let lines: [&[f32]; P] = std::array::from_fn(|r| &from.data[start + r * from.row_stride..][..depth]);
+            interleave(&lines, panel);
         } else {
+            panel.fill(0.0);
             for (p, column) in panel.chunks_exact_mut(P).enumerate() {
                 for (r, to) in column[..height].iter_mut().enumerate() {
-                    *to = from.at(row0 + row + r, k0 + p);
+                    *to = from.at(row + r, columns.start + p);
                 }
             }
         }
     }
 }
 
-/// One tile: `out[4, 8] (+)= a_panel[kc, 4]ᵀ · b_panel[kc, 8]`.
+/// The lines' first numbers, then their second ones, and so on: 4 x 4 at a time, of 6 lines also 2 x 4.
+fn interleave<const P: usize>(lines: &[&[f32]; P], panel: &mut [f32]) {
+    let depth = lines[0].len();
+    assert!(P.is_multiple_of(2) && lines.iter().all(|line| line.len() == depth) && panel.len() == P * depth);
+    let fours = depth / 4 * 4;
+    for p in (0..fours).step_by(4) {
+        // SAFETY: p + 4 <= depth, which the assertion above says of every line; column p + 3 of the panel ends at P * (p + 4).
+        unsafe {
+            let load = |line: usize| Lanes::load(lines[line].as_ptr().add(p));
+            let to = panel.as_mut_ptr().add(P * p);
+            for r in (0..P / 4 * 4).step_by(4) {
+                let columns = Lanes::transposed([load(r), load(r + 1), load(r + 2), load(r + 3)]);
+                for (q, column) in columns.into_iter().enumerate() {
+                    column.store(to.add(P * q + r));
+                }
+            }
+            if P % 4 == 2 {
+                let columns = Lanes::transposed([load(P - 2), load(P - 1), load(P - 2), load(P - 1)]);
+                for (q, column) in columns.into_iter().enumerate() {
+                    column.store_two(to.add(P * q + P - 2));
+                }
+            }
+        }
+    }
+    for (p, column) in panel.chunks_exact_mut(P).enumerate().skip(fours) {
+        column.iter_mut().zip(lines).for_each(|(to, line)| *to = line[p]);
+    }
+}
+
+/// What a tile is added to.
+enum Onto<'a> {
+    Nothing,
+    /// The same row for each row.
+    Row(&'a [f32]),
+    /// What is there.
+    Out,
+}
+
+/// One tile: `out[MR, 8] = a_panel[depth, MR]ᵀ · b_panel[depth, 8]` and what it is added to.
 #[inline(never)]
-fn tile(kc: usize, a_panel: &[f32], b_panel: &[f32], out: &mut [f32], out_stride: usize, accumulate: bool) {
-    assert!(a_panel.len() >= MR * kc && b_panel.len() >= NR * kc && out.len() >= (MR - 1) * out_stride + NR);
-    let mut sums = [[Lanes::zero(); 2]; MR];
-    // SAFETY: the assertion above bounds every address that the loops below form.
+fn tile(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut [f32], out_stride: usize) {
+    let depth = b_panel.len() / NR;
+    assert!(a_panel.len() >= MR * depth && out.len() >= (MR - 1) * out_stride + NR);
+    let mut sums = [[Lanes::splat(0.0); 2]; MR];
+    // SAFETY: the assertions bound every address that the loops below form.
     unsafe {
         let (mut a, mut b) = (a_panel.as_ptr(), b_panel.as_ptr());
-        let mut left = kc;
+        let mut left = depth;
         while left != 0 {
             let b_low = Lanes::load(b);
             let b_high = Lanes::load(b.add(4));
@@ -158,13 +271,19 @@ fn tile(kc: usize, a_panel: &[f32], b_panel: &[f32], out: &mut [f32], out_stride
             b = b.add(NR);
             left -= 1;
         }
+        let out = out.as_mut_ptr();
         for (row, sum) in sums.into_iter().enumerate() {
-            let to = out.as_mut_ptr().add(row * out_stride);
-            for (half, sum) in sum.into_iter().enumerate() {
-                let to = to.add(4 * half);
-                let sum = if accumulate { sum.add(Lanes::load(to)) } else { sum };
-                sum.store(to);
-            }
+            let to = out.add(row * out_stride);
+            let [low, high] = match onto {
+                Onto::Nothing => sum,
+                Onto::Row(bias) => {
+                    assert!(bias.len() >= NR);
+                    [sum[0].add(Lanes::load(bias.as_ptr())), sum[1].add(Lanes::load(bias.as_ptr().add(4)))]
+                }
+                Onto::Out => [sum[0].add(Lanes::load(to)), sum[1].add(Lanes::load(to.add(4)))],
+            };
+            low.store(to);
+            high.store(to.add(4));
         }
     }
 }
@@ -215,6 +334,26 @@ mod tests {
             for transpose in [false, true] {
                 for with_bias in [false, true] {
                     check(m, k, n, transpose, with_bias, 0);
+                }
+            }
+        }
+    }
+
+    /// Every part of b: rows that start and end inside blocks, columns from any panel on.
+    #[test]
+    fn parts() {
+        let mut generator = Generator::new(5);
+        let (k, n) = (300, 21);
+        let (a, b) = (generator.uniform(7 * k, -1.0, 1.0), generator.uniform(k * n, -1.0, 1.0));
+        let packed = Packed::new(Matrix::new(&b, k, n, n));
+        for rows in [0..k, 3..10, 250..260, 256..300, 299..300] {
+            for columns in [0..n, 8..n, 16..20, 0..3, 8..16] {
+                let part = Matrix::new(&a, 7, rows.len(), k);
+                let mut out = vec![0.0; 7 * columns.len()];
+                matmul_part(part, &packed, rows.clone(), columns.clone(), None, &mut out, columns.len());
+                let b = Matrix::new(&b[rows.start * n + columns.start..], rows.len(), columns.len(), n);
+                for (ours, expected) in out.iter().zip(matmul_reference(part, b, None)) {
+                    assert!((ours - expected).abs() < 1e-4, "{rows:?} {columns:?}");
                 }
             }
         }

@@ -1,20 +1,49 @@
 //! Softmax of a row, in place.
 
+use super::exp::exp;
+use super::lanes::Lanes;
+
 /// row = exp(row - max) / sum. NaN or +infinity anywhere makes the row NaN, as in PyTorch
-/// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html>).
+/// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html>); so does -infinity everywhere.
 pub fn softmax_row(row: &mut [f32]) {
     // 1. The maximum, so that no exponential overflows.
-    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    // 2. The exponentials and their sum.
-    let mut sum = 0.0;
-    for x in row.iter_mut() {
-        *x = (*x - max).exp();
-        sum += *x;
+    let max = largest(row);
+    // 2. The exponentials, their sum, and each one's share.
+    shares(row, max);
+}
+
+// Both go four at a time; what is left is filled up with -infinity, whose share is 0.
+
+/// The largest number of a row; NaN where one is NaN, -infinity for an empty row.
+pub(crate) fn largest(row: &[f32]) -> f32 {
+    let (fours, rest) = row.as_chunks::<4>();
+    let mut last = [f32::NEG_INFINITY; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    fours.iter().fold(load(&last), |max, four| max.max(load(four))).largest()
+}
+
+/// row = exp(row - max) / sum
+pub(crate) fn shares(row: &mut [f32], max: f32) {
+    let (fours, rest) = row.as_chunks_mut::<4>();
+    let mut last = [f32::NEG_INFINITY; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let max = Lanes::splat(max);
+    let mut sum = Lanes::splat(0.0);
+    for four in fours.iter_mut().chain([&mut last]) {
+        let power = exp(load(four).sub(max));
+        sum = sum.add(power);
+        *four = power.to_array();
     }
-    // 3. Each one's share.
-    for x in row.iter_mut() {
-        *x /= sum;
+    let sum = Lanes::splat(sum.sum());
+    for four in fours.iter_mut().chain([&mut last]) {
+        *four = load(four).div(sum).to_array();
     }
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+fn load(four: &[f32; 4]) -> Lanes {
+    // SAFETY: there are four.
+    unsafe { Lanes::load(four.as_ptr()) }
 }
 
 #[cfg(test)]
@@ -34,8 +63,11 @@ mod tests {
         fn agrees_with_float64(row in prop::collection::vec(-90f32..90.0, 1..200)) {
             let mut ours = row.clone();
             softmax_row(&mut ours);
-            for (ours, expected) in ours.iter().zip(reference(&row)) {
-                prop_assert!((f64::from(*ours) - expected).abs() <= 2e-6);
+            let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for ((ours, x), expected) in ours.iter().zip(&row).zip(reference(&row)) {
+                // x - max is rounded before its exponential is taken.
+                let bound = 1e-6 + f64::from(max - x) * f64::from(f32::EPSILON);
+                prop_assert!((f64::from(*ours) - expected).abs() <= bound * expected + 1e-38);
             }
         }
     }
@@ -46,11 +78,16 @@ mod tests {
             softmax_row(&mut row);
             row
         };
-        assert_eq!(softmax(vec![-1e9; 4]), [0.25; 4]);
+        for n in 1..10 {
+            assert_eq!(softmax(vec![-1e9; n]), vec![1.0 / n as f32; n]);
+            assert!(softmax(vec![f32::NEG_INFINITY; n]).iter().all(|x| x.is_nan()));
+            for at in 0..n {
+                let with = |x| (0..n).map(|i| if i == at { x } else { 0.0 }).collect();
+                assert!(softmax(with(f32::NAN)).iter().all(|x| x.is_nan()));
+                assert!(softmax(with(f32::INFINITY))[at].is_nan());
+            }
+        }
         assert_eq!(softmax(vec![1e30, 1e30]), [0.5; 2]);
         assert_eq!(softmax(vec![f32::NEG_INFINITY, 0.0]), [0.0, 1.0]);
-        assert!(softmax(vec![f32::NEG_INFINITY; 3]).iter().all(|x| x.is_nan()));
-        assert!(softmax(vec![f32::NAN, 0.0]).iter().all(|x| x.is_nan()));
-        assert!(softmax(vec![f32::INFINITY, 0.0])[0].is_nan());
     }
 }

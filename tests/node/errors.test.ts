@@ -1,5 +1,5 @@
 // Every error code that can be met, from JavaScript, with the place it names.
-import { AttnError, createEngine, type Engine, type ErrorCode, mask, Trace, tensor } from "attnscope";
+import { AttnError, createEngine, type Engine, type ErrorCode, type Mask, mask, Trace, tensor } from "attnscope";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 let engine: Engine;
@@ -38,6 +38,18 @@ const cases: [ErrorCode, string, () => unknown, object][] = [
     "a block's heads",
     () => engine.transformerBlock({ dModel: 10, nHeads: 4 }),
     { dModel: 10, nHeads: 4 },
+  ],
+  [
+    "invalid_option",
+    "masks too deep in each other",
+    () => Array.from({ length: 64 }).reduce((inner: Mask) => inner.not(), mask.causal()),
+    { option: "mask", found: "65", expected: "at most 64 masks inside each other" },
+  ],
+  [
+    "invalid_option",
+    "a mask joined with itself again and again",
+    () => Array.from({ length: 40 }).reduce((inner: Mask) => inner.and(inner), mask.causal()),
+    { option: "mask", expected: "at most 4096 rules" },
   ],
   [
     "invalid_option",

@@ -8,6 +8,7 @@ use attnscope::{
     MultiHeadAttentionOptions, NormKind, Operation, Positions, RemaskOptions, ScaledDotProductOptions, Stage,
     StageInfo, Term, TorchConvention, TransformerOptions,
 };
+use attnscope_files::Format;
 use ts_rs::{Config, TS};
 
 fn main() -> anyhow::Result<()> {
@@ -66,6 +67,7 @@ fn types() -> String {
         MaskSize,
         TorchConvention,
         Mask,
+        Format,
         HeadPattern,
         PatternScores,
         HeadLabel,

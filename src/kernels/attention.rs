@@ -1,0 +1,128 @@
+//! One head's attention in one sweep: a block of queries at a time, its scores become weights and mix the values while they
+//! are still in the cache. Keys that a mask hides from a whole block are never met.
+
+use std::ops::Range;
+
+use super::exp::LOWEST;
+use super::matmul::{MC, Matrix, Packed, matmul_part};
+use super::softmax::{largest, shares};
+
+/// How scores become weights.
+#[derive(Debug, Clone, Copy)]
+pub struct Weighing {
+    /// The factor of the scores.
+    pub scale: f32,
+    /// cap · tanh(scaled / cap) before the mask; 0 is off.
+    pub softcap: f32,
+    /// What a hidden score becomes.
+    pub fill: f32,
+    /// Whether a row of -infinity alone gives zeros instead of NaN.
+    pub zero_empty_rows: bool,
+}
+
+/// The mask of one head, each matrix `[n_q, n_k]`.
+#[derive(Debug, Clone, Copy)]
+pub struct HeadMask<'a> {
+    /// 1 where the query may attend to the key, else 0.
+    pub allowed: &'a [u8],
+    /// What is added to the scores.
+    pub bias: Option<&'a [f32]>,
+    /// For each query from its first to behind its last key that is not hidden.
+    pub visible: &'a [Range<usize>],
+}
+
+/// The keys and values of a head, in the order in which tiles read them.
+pub struct KeysAndValues {
+    keys: Packed,
+    values: Packed,
+    n_k: usize,
+    d_v: usize,
+    /// Whether 0 times any value is 0.
+    is_finite: bool,
+}
+
+impl KeysAndValues {
+    /// `keys` is `[n_k, d_k]`, `values` `[n_k, d_v]`.
+    pub fn new(keys: Matrix, values: Matrix) -> Self {
+        let (values_packed, keys_packed) = (Packed::new(values), Packed::new(keys.transposed()));
+        let (n_k, d_v) = values.shape();
+        Self { is_finite: values_packed.is_finite(), keys: keys_packed, values: values_packed, n_k, d_v }
+    }
+}
+
+/// softmax(query · keysᵀ · scale + mask) · values. `query` is `[n_q, d_k]`, the `weights` `[n_q, n_k]` where they are wanted, row
+/// `i` of the `context` `[n_q, d_v]` starts at `i * stride`.
+///
+/// The numbers are those of the passes one by one: what is left out would have been multiplied by a weight of exactly 0.
+pub fn attend_head(
+    query: Matrix,
+    kv: &KeysAndValues,
+    mask: Option<HeadMask>,
+    how: Weighing,
+    mut weights: Option<&mut [f32]>,
+    context: &mut [f32],
+    stride: usize,
+) {
+    let (n_q, d_k) = query.shape();
+    let KeysAndValues { n_k, d_v, .. } = *kv;
+    let mut spare = vec![0.0; if weights.is_some() { 0 } else { MC.min(n_q) * n_k }];
+    for start in (0..n_q).step_by(MC) {
+        let rows = start..n_q.min(start + MC);
+        let block = match &mut weights {
+            Some(weights) => &mut weights[rows.start * n_k..rows.end * n_k],
+            None => &mut spare[..rows.len() * n_k],
+        };
+        // 1. The block's queries meet the keys that any of them sees.
+        let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[rows.clone()]));
+        if !seen.is_empty() {
+            let queries = query.rows(rows.clone());
+            matmul_part(queries, &kv.keys, 0..d_k, seen.clone(), None, &mut block[seen.start..], n_k);
+        }
+        // 2. Scale, cap and mask each row.
+        let mut is_sparse = kv.is_finite && !seen.is_empty();
+        for (i, row) in rows.clone().zip(block.chunks_exact_mut(n_k)) {
+            score(&mut row[seen.clone()], i * n_k + seen.start, mask, how);
+            // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum.
+            let max = largest(&row[seen.clone()]);
+            is_sparse &= max.is_finite() && max + LOWEST > how.fill;
+        }
+        // 3. Each row becomes shares; where hidden keys count, over all of it.
+        let counted = if is_sparse { seen.clone() } else { 0..n_k };
+        for row in block.chunks_exact_mut(n_k) {
+            let unseen = if is_sparse { 0.0 } else { how.fill };
+            row[..seen.start].fill(unseen);
+            row[seen.end..].fill(unseen);
+            let max = largest(&row[counted.clone()]);
+            if how.zero_empty_rows && max == f32::NEG_INFINITY {
+                row.fill(0.0);
+            } else {
+                shares(&mut row[counted.clone()], max);
+            }
+        }
+        // 4. The shares mix the values.
+        let shares = Matrix::new(&block[counted.start..], rows.len(), counted.len(), n_k);
+        matmul_part(shares, &kv.values, counted, 0..d_v, None, &mut context[rows.start * stride..], stride);
+    }
+}
+
+/// From the first to behind the last key that any of the queries sees, from a multiple of 8 on.
+fn union(visible: &[Range<usize>]) -> Range<usize> {
+    let seen = visible.iter().filter(|range| !range.is_empty());
+    let start = seen.clone().map(|range| range.start).min().unwrap_or(0);
+    start / 8 * 8..seen.map(|range| range.end).max().unwrap_or(0)
+}
+
+/// A row's scores as softmax takes them; `at` is the place of its first number in the mask's matrices.
+fn score(row: &mut [f32], at: usize, mask: Option<HeadMask>, how: Weighing) {
+    row.iter_mut().for_each(|x| *x *= how.scale);
+    if how.softcap > 0.0 {
+        row.iter_mut().for_each(|x| *x = how.softcap * (*x / how.softcap).tanh());
+    }
+    let Some(mask) = mask else { return };
+    if let Some(bias) = mask.bias {
+        row.iter_mut().zip(&bias[at..]).for_each(|(x, bias)| *x += bias);
+    }
+    for (x, &allowed) in row.iter_mut().zip(&mask.allowed[at..]) {
+        *x = if allowed == 0 { how.fill } else { *x };
+    }
+}
