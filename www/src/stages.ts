@@ -57,8 +57,17 @@ export function byHead({ data, shape }: Tensor): Tensor {
   return shape.length === 2 ? { data, shape: [1, ...shape] } : { data, shape };
 }
 
+const differences = new WeakMap<Float32Array, { readonly from: Float32Array; readonly made: Tensor }>();
+
+/** One minus the other; made once for a pair of passes. */
 export function difference(one: Tensor, other: Tensor): Tensor {
-  return { data: one.data.map((value, i) => value - (other.data[i] ?? 0)), shape: one.shape };
+  const known = differences.get(one.data);
+  if (known?.from === other.data) return known.made;
+  const data = new Float32Array(one.data.length);
+  for (let i = 0; i < data.length; i++) data[i] = (one.data[i] as number) - (other.data[i] as number);
+  const made = { data, shape: one.shape };
+  differences.set(one.data, { from: other.data, made });
+  return made;
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
@@ -71,9 +80,12 @@ export function colorsOf(stage: Stage, isDifference = false) {
 export function reachOf(stage: Stage, { data }: Tensor, hidden: Uint8Array | null, isDifference: boolean): number {
   if (stage === "weights" && !isDifference) return 1;
   let reach = 0;
-  for (let i = 0; i < data.length; i++) {
-    const size = Math.abs(data[i] as number);
-    if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
+  const period = hidden?.length ?? data.length;
+  for (let start = 0; start < data.length; start += period) {
+    for (let i = 0; i < period; i++) {
+      const size = Math.abs(data[start + i] as number);
+      if (size > reach && size !== Infinity && !hidden?.[i]) reach = size;
+    }
   }
   return reach || 1;
 }

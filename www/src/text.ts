@@ -145,9 +145,9 @@ const en = {
   linesLabel: (stage: string) => `${stage} as lines from queries to keys: rows are queries, columns are keys`,
   barsLabel: (stage: string) => `${stage} of the selected query as bars: rows are keys, columns are heads`,
   scale: "Colours",
-  scales: { linear: "linear", log: "logarithmic", row: "by row maximum" },
+  scales: { linear: "linear", log: "logarithmic", row: "row maximum" },
   range: "Range of the colours",
-  ranges: { shared: "same for all heads", each: "each head its own" },
+  ranges: { shared: "shared", each: "per head" },
   hidden: "hidden",
   rowMaximum: "row maximum",
   zoom: {
