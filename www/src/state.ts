@@ -1,4 +1,4 @@
-import type { Place, Stage } from "attnscope";
+import type { Place, Stage, TorchConvention } from "attnscope";
 import type { ScaleKind } from "attnscope/views";
 import { type Matrices, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
@@ -72,6 +72,8 @@ export interface ViewState {
   readonly scale: ScaleKind;
   /** What the colours reach over: all heads, or each head by itself. */
   readonly range: Range;
+  /** The convention in which the mask's code is written. */
+  readonly convention: TorchConvention;
 }
 
 /** What a person has chosen and made: all that undo takes back. */
@@ -124,7 +126,7 @@ export const START: BenchState = {
   emptyRow: "nan",
   comparing: "with",
   heads: { off: [], isAveraged: false, isSorted: false },
-  view: { looking: "matrix", scale: "linear", range: "shared" },
+  view: { looking: "matrix", scale: "linear", range: "shared", convention: "sdpa" },
   place: { stage: "weights", head: 0, query: 2, key: 1, feature: 0 },
 };
 
@@ -207,6 +209,7 @@ const readFields: Reader<BenchState> = record<BenchState>(
         looking: oneOf("matrix", "lines", "bars"),
         scale: oneOf("linear", "log", "row"),
         range: oneOf("shared", "each"),
+        convention: oneOf("sdpa", "mha", "additive"),
       },
       START.view,
     ),
