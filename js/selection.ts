@@ -9,7 +9,8 @@ export interface Place {
 }
 
 /**
- * The one place shared by all views of a page. Views write to it and listen for its `change` event.
+ * The one place shared by all views of a page. Views write to it and listen for its `change` event; where the pointer is
+ * they share as well, with the `point` event.
  *
  * ```ts
  * const selection = new Selection({ head: 1 });
@@ -19,6 +20,7 @@ export interface Place {
  */
 export class Selection extends EventTarget {
   #place: Place;
+  #pointed: Partial<Place> | null = null;
 
   constructor(start: Partial<Place> = {}) {
     super();
@@ -36,5 +38,19 @@ export class Selection extends EventTarget {
     if (fields.every((field) => next[field] === this.#place[field])) return;
     this.#place = next;
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** The place under the pointer, as far as the view under it knows; null where there is none. */
+  get pointed(): Partial<Place> | null {
+    return this.#pointed;
+  }
+
+  /** Says what the pointer is on; fires `point` only where something is different. */
+  point(place: Partial<Place> | null): void {
+    const [before, after] = [this.#pointed ?? {}, place ?? {}];
+    const fields = Object.keys({ ...before, ...after }) as (keyof Place)[];
+    if (fields.every((field) => before[field] === after[field])) return;
+    this.#pointed = place;
+    this.dispatchEvent(new Event("point"));
   }
 }

@@ -162,6 +162,15 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     };
   }
 
+  function hoveredCell(): Cell | null {
+    const { rows, columns } = sizesOf(options);
+    const { row, column } = options.axes;
+    const pointed = selection.pointed;
+    const at = { row: pointed?.[row], column: pointed?.[column] };
+    if (at.row === undefined || at.column === undefined || at.row >= rows || at.column >= columns) return null;
+    return { row: at.row, column: at.column };
+  }
+
   function scaleOf(head: number): ColorScale {
     const { domain = "shared", palette = "sequential", scale = "linear" } = options;
     if (typeof domain !== "string" && scale !== "row") return { palette, kind: scale, domain };
@@ -179,6 +188,8 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
       label: options.label(head),
       describe: (cell, value) => options.describe(head, cell, value),
       onSelect: ({ row, column }) => selection.set({ head, [axes.row]: row, [axes.column]: column }),
+      hovered: hoveredCell(),
+      onHover: (cell) => selection.point(cell && { head, [axes.row]: cell.row, [axes.column]: cell.column }),
     };
     return resolve(look, viewport);
   }
@@ -284,15 +295,29 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   }
 
   function point(): void {
+    hover();
+    zoom.update(zoomOptions());
+  }
+
+  function hover(): void {
     heads.forEach((head, i) => {
       head.view.update(toSurface(i));
     });
-    zoom.update(zoomOptions());
+  }
+
+  function follow(from: Selection): void {
+    from.addEventListener("change", point);
+    from.addEventListener("point", hover);
+  }
+
+  function leave(from: Selection): void {
+    from.removeEventListener("change", point);
+    from.removeEventListener("point", hover);
   }
 
   const resize = new ResizeObserver(arrange);
   resize.observe(element);
-  selection.addEventListener("change", point);
+  follow(selection);
   show(false);
 
   return {
@@ -302,9 +327,9 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
       const before = options;
       options = { ...before, ...change };
       if (options.selection !== selection) {
-        selection.removeEventListener("change", point);
+        leave(selection);
         selection = options.selection;
-        selection.addEventListener("change", point);
+        follow(selection);
       }
       if (options.minWidth !== before.minWidth) arranged = 0;
       const isSame = isSamePeaks(before, options);
@@ -315,7 +340,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
       show(!isSame || !isSameLook(before, options) || String(before.domain) !== String(options.domain));
     },
     destroy() {
-      selection.removeEventListener("change", point);
+      leave(selection);
       resize.disconnect();
       for (const head of heads) {
         head.view.destroy();

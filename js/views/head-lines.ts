@@ -1,7 +1,7 @@
 import { type PictureView, png } from "./exported.ts";
 import { headColor } from "./head-colors.ts";
 import { headToggles } from "./head-toggles.ts";
-import { type HeadsOptions, placeIn, sizesOf, weightAt, writeWeight } from "./heads.ts";
+import { type HeadsOptions, listen, placeIn, pointedIn, sizesOf, unlisten, weightAt, writeWeight } from "./heads.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
 import { ASIDE, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
 import { linesSvg } from "./lines-svg.ts";
@@ -196,6 +196,8 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
         const cell = cells.at(-1);
         if (phase === "down" && cell) select(cell);
       },
+      hovered: pointedIn(options),
+      onHover: (cell) => selection.point(cell && { query: cell.row, key: cell.column }),
       onMove: select,
       onPress: null,
       isPainted: false,
@@ -230,7 +232,7 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
   }
 
   const follow = () => view.update(toSurface());
-  selection.addEventListener("change", follow);
+  listen(selection, follow);
 
   return {
     toSvg,
@@ -239,9 +241,9 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
       const before = options;
       options = { ...options, ...change };
       if (options.selection !== selection) {
-        selection.removeEventListener("change", follow);
+        unlisten(selection, follow);
         selection = options.selection;
-        selection.addEventListener("change", follow);
+        listen(selection, follow);
       }
       if (change.heads) shown = new Set(change.heads);
       else if (options.titles.length !== before.titles.length) shown = new Set(options.titles.keys());
@@ -250,7 +252,7 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
       view.redraw();
     },
     destroy() {
-      selection.removeEventListener("change", follow);
+      unlisten(selection, follow);
       view.destroy();
       toggles.destroy();
     },

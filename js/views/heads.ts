@@ -52,8 +52,36 @@ export function placeIn(options: HeadsOptions): Pick<Place, "head" | "query" | "
   return { head: Math.min(head, heads - 1), query: Math.min(query, queries - 1), key: Math.min(key, keys - 1) };
 }
 
+/** The query and the key under the pointer, in whichever view. */
+export function pointedIn(options: HeadsOptions): Cell | null {
+  const { queries, keys } = sizesOf(options);
+  const { query = -1, key = -1 } = options.selection.pointed ?? {};
+  return query >= 0 && query < queries && key >= 0 && key < keys ? { row: query, column: key } : null;
+}
+
+const EVENTS = ["change", "point"] as const;
+
+export function listen(selection: Selection, follow: () => void): void {
+  for (const name of EVENTS) selection.addEventListener(name, follow);
+}
+
+export function unlisten(selection: Selection, follow: () => void): void {
+  for (const name of EVENTS) selection.removeEventListener(name, follow);
+}
+
 const short = format(".2f");
 
 export function writeWeight({ write = short }: HeadsOptions, value: number): string {
   return Number.isFinite(value) ? write(value) : number(value);
+}
+
+/** Whether any head's row of a query goes below 0. */
+export function hasNegative(options: HeadsOptions, query: number): boolean {
+  const { heads, queries, keys } = sizesOf(options);
+  const { data } = options.values;
+  for (let head = 0; head < heads; head++) {
+    const from = (head * queries + query) * keys;
+    if (data.subarray(from, from + keys).some((value) => value < 0)) return true;
+  }
+  return false;
 }

@@ -41,6 +41,9 @@ export interface HeatOptions extends HeatLook {
   readonly label: string;
   readonly describe: (cell: Cell, value: number) => string;
   readonly onSelect?: (cell: Cell) => void;
+  /** The cell under the pointer, where views share it; without `onHover` each has its own. */
+  readonly hovered?: Cell | null | undefined;
+  readonly onHover?: ((cell: Cell | null) => void) | undefined;
   /** How far one has zoomed in; views that share it move together. */
   readonly viewport?: Viewport;
 }
@@ -87,7 +90,8 @@ export function isSameLook(one: HeatLook, other: HeatLook): boolean {
   return LOOK.every((key) => one[key] === other[key]);
 }
 
-export type Resolved = Required<HeatOptions>;
+type Optional = "hovered" | "onHover";
+export type Resolved = Required<Omit<HeatOptions, Optional>> & Pick<HeatOptions, Optional>;
 
 /** The options with the defaults where nothing is given. */
 export function resolve<Options extends HeatOptions>(given: Options, viewport: Viewport): Options & Resolved {
@@ -134,7 +138,7 @@ export function heatPicture(options: Resolved, peaks: Peaks, scale: ColorScale):
   const rowSide = { labels: options.rowLabels, axis: options.rowAxis };
   const columnSide = { labels: options.columnLabels, axis: options.columnAxis };
   const [down, across] = options.transposed ? [columnSide, rowSide] : [rowSide, columnSide];
-  const { write, sums } = options;
+  const { write, sums, onHover } = options;
   return {
     rows: peaks.rows,
     columns: peaks.columns,
@@ -162,6 +166,8 @@ export function heatPicture(options: Resolved, peaks: Peaks, scale: ColorScale):
       const last = cells.at(-1);
       if (last) options.onSelect(toMatrix(last));
     },
+    hovered: toDrawn(options.hovered ?? null),
+    ...(onHover && { onHover: (cell) => onHover(cell && toMatrix(cell)) }),
     onMove: (cell) => options.onSelect(toMatrix(cell)),
     onPress: null,
     isPainted: false,

@@ -1,9 +1,22 @@
+import { barsSvg } from "./bars-svg.ts";
+import { type PictureView, png } from "./exported.ts";
 import { headColor } from "./head-colors.ts";
-import { type HeadsOptions, isHidden, placeIn, sizesOf, weightAt, writeWeight } from "./heads.ts";
+import {
+  type HeadsOptions,
+  hasNegative,
+  isHidden,
+  listen,
+  placeIn,
+  sizesOf,
+  unlisten,
+  weightAt,
+  writeWeight,
+} from "./heads.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
+import type { Cell } from "./matrix.ts";
 import { type Context, type Frame, type Layout, type SurfaceOptions, surface } from "./surface.ts";
-import { hatch } from "./theme.ts";
-import type { View } from "./view.ts";
+import { colorsOf, pictureOf } from "./svg.ts";
+import { hatch, themeOf } from "./theme.ts";
 import { Viewport } from "./viewport.ts";
 import { visible } from "./visible.ts";
 
@@ -21,7 +34,7 @@ const NARROWEST = 84;
 const WIDEST = 240;
 
 /** One query's row as bars: a line for each key, a column for each head, and every number. */
-export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOptions> {
+export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<HeadsOptions> {
   const viewport = new Viewport();
   let options = start;
   let selection = start.selection;
@@ -66,15 +79,15 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOp
     context.clip();
   }
 
-  function drawBar(frame: Frame<BarsLayout>, head: number, key: number, hasNegative: boolean): void {
+  function drawBar(frame: Frame<BarsLayout>, head: number, key: number, isSigned: boolean): void {
     const { context, layout: at, theme, ratio, x, y } = frame;
     const { query } = placeIn(options);
     const value = weightAt(options, head, query, key);
     const left = at.left + head * at.columnWidth - x;
     const middle = at.top + (key + 0.5) * PITCH - y;
     const room = at.columnWidth - at.numberWidth - 2 * GAP;
-    const zero = hasNegative ? left + room / 2 : left;
-    const scale = (hasNegative ? room / 2 : room) / (options.reach ?? 1);
+    const zero = isSigned ? left + room / 2 : left;
+    const scale = (isSigned ? room / 2 : room) / (options.reach ?? 1);
     if (isHidden(options, head, query, key)) {
       context.fillStyle = hatch(context, theme, ratio) ?? theme.ink;
       context.fillRect(left, middle - BAR / 2, room, BAR);
@@ -90,20 +103,13 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOp
 
   function drawBars(frame: Frame<BarsLayout>): void {
     const { context, theme, layout: at } = frame;
-    const { query } = placeIn(options);
-    const { heads, keys } = sizesOf(options);
     const seen = inSight(frame);
-    const { data } = options.values;
-    let hasNegative = false;
-    for (let head = 0; head < heads; head++) {
-      const from = (head * sizesOf(options).queries + query) * keys;
-      hasNegative ||= data.subarray(from, from + keys).some((value) => value < 0);
-    }
+    const isSigned = hasNegative(options, placeIn(options).query);
     clip(frame, at.top);
     context.textBaseline = "middle";
     setFont(context, theme, FONT);
     for (let head = seen.heads[0]; head < seen.heads[1]; head++) {
-      for (let key = seen.keys[0]; key < seen.keys[1]; key++) drawBar(frame, head, key, hasNegative);
+      for (let key = seen.keys[0]; key < seen.keys[1]; key++) drawBar(frame, head, key, isSigned);
     }
     context.restore();
   }
@@ -163,6 +169,14 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOp
     context.restore();
   }
 
+  /** What is pointed at of the query that is shown. */
+  function hoveredBar(): Cell | null {
+    const { head = -1, query, key = -1 } = selection.pointed ?? {};
+    const { heads, keys } = sizesOf(options);
+    const isHere = query === placeIn(options).query && head >= 0 && head < heads && key >= 0 && key < keys;
+    return isHere ? { row: key, column: head } : null;
+  }
+
   function toSurface(): SurfaceOptions {
     const { heads, keys } = sizesOf(options);
     const { head, query, key } = placeIn(options);
@@ -178,6 +192,8 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOp
         const cell = cells.at(-1);
         if (cell) select(cell);
       },
+      hovered: hoveredBar(),
+      onHover: (cell) => selection.point(cell && { head: cell.column, query, key: cell.row }),
       onMove: select,
       onPress: null,
       isPainted: false,
@@ -211,21 +227,28 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): View<HeadsOp
     if (query !== drawnQuery) view.redraw();
     drawnQuery = query;
   }
-  selection.addEventListener("change", follow);
+  listen(selection, follow);
+
+  function toSvg(): string {
+    const colors = colorsOf(themeOf(element).dark);
+    return pictureOf(options.label, [barsSvg(options, colors)], colors);
+  }
 
   return {
+    toSvg,
+    toPng: () => png(toSvg()),
     update(change) {
       options = { ...options, ...change };
       if (options.selection !== selection) {
-        selection.removeEventListener("change", follow);
+        unlisten(selection, follow);
         selection = options.selection;
-        selection.addEventListener("change", follow);
+        listen(selection, follow);
       }
       follow();
       view.redraw();
     },
     destroy() {
-      selection.removeEventListener("change", follow);
+      unlisten(selection, follow);
       view.destroy();
     },
   };

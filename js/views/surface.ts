@@ -61,6 +61,9 @@ export interface SurfaceOptions {
   readonly describe: (cell: Cell) => string;
   /** A pointer goes down on a cell, moves over others, and lets go. Moves come with every cell since the last. */
   readonly onPointer: (cells: readonly Cell[], phase: "down" | "move" | "up") => void;
+  /** The cell under the pointer, where it is shared with other surfaces; without `onHover` it is this surface's own. */
+  readonly hovered?: Cell | null;
+  readonly onHover?: (cell: Cell | null) => void;
   /** An arrow key asks for another cell. */
   readonly onMove: (cell: Cell) => void;
   /** The space bar; without it the key is left to the browser. */
@@ -214,7 +217,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
       reveal(layout);
       const { x, y } = scrolled(layout);
       if (isStale && isScrolled()) scroller.scrollTo({ left: x, top: y, behavior: "instant" });
-      const frame = { layout, theme, ratio, x, y, hovered };
+      const frame = { layout, theme, ratio, x, y, hovered: options.onHover ? (options.hovered ?? null) : hovered };
       if (isStale) {
         resize(base, baseContext, layout.total, ratio);
         painter.base({ ...frame, context: baseContext });
@@ -243,7 +246,8 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
   function hover(cell: Cell | null): void {
     if (isSameCell(cell, hovered)) return;
     hovered = cell;
-    request(drawing);
+    if (options.onHover) options.onHover(cell);
+    else request(drawing);
   }
 
   function zoomAt(factor: number, event: MouseEvent): void {

@@ -173,6 +173,25 @@ for (const scheme of ["light", "dark"] as const) {
   });
 }
 
+test("where the pointer is, every view knows", async ({ page }) => {
+  await open(page, "headLines", TOKENS, 2);
+  const grid = page.getByRole("grid");
+  const box = await grid.boundingBox();
+  if (!box) throw new Error("no box");
+  const row = (i: number) => box.y + ((i + 0.5) * box.height) / TOKENS.length;
+  await page.evaluate(() => {
+    const points: unknown[] = [];
+    selection.addEventListener("point", () => points.push(selection.pointed));
+    Object.assign(globalThis, { points });
+  });
+  await page.mouse.move(box.x + 20, row(10));
+  await page.mouse.move(box.x + 22, row(10));
+  await page.mouse.move(box.x + 20, box.y - 300);
+  const points = await page.evaluate(() => (globalThis as unknown as { points: unknown[] }).points);
+  expect(points).toEqual([{ query: 10, key: 1 }, null]);
+  expect(await place(page)).toEqual({ head: 1, query: 0, key: 1 });
+});
+
 test("on the page the three ways to look share one selection", async ({ page }) => {
   await page.goto("/");
   const look = (name: string) => page.getByTestId("look").getByRole("radio", { name }).check();
@@ -193,4 +212,46 @@ test("on the page the three ways to look share one selection", async ({ page }) 
     "head 2, query on, key the, 0.95",
   );
   await expect(page.getByTestId("inspector-place")).toHaveText("head 2, query on, key the");
+});
+
+for (const scheme of ["light", "dark"] as const) {
+  test(`the page with each look, a large matrix and its zoom: axe finds nothing, nothing overflows: ${scheme}`, async ({
+    page,
+  }) => {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+    await page.goto("/");
+    await page.getByTestId("sentence").fill(Array.from({ length: 30 }, (_, i) => `word${i}`).join(" "));
+    await expect(page.getByRole("spinbutton", { name: "query number, from 0" })).toBeVisible();
+    await page.getByTestId("range").getByRole("radio", { name: "per head" }).check();
+    for (const look of ["matrix", "lines", "bars"]) {
+      await page.getByTestId("look").getByRole("radio", { name: look }).check();
+      for (const width of [1280, 360]) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.evaluate(axe.source);
+        const violations = await page.evaluate(async () => {
+          const { axe } = window as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+          };
+          return (await axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
+        });
+        expect(violations).toEqual([]);
+        const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        await expect.poll(overflow).toBeLessThanOrEqual(0);
+      }
+    }
+  });
+}
+
+test("the page saves what it shows as SVG and PNG", async ({ page }) => {
+  await page.goto("/");
+  for (const [look, kind] of [
+    ["matrix", "svg"],
+    ["lines", "png"],
+    ["bars", "svg"],
+  ] as const) {
+    await page.getByTestId("look").getByRole("radio", { name: look }).check();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: `the picture as ${kind}` }).click();
+    expect((await download).suggestedFilename()).toBe(`weights-${look}.${kind}`);
+  }
 });

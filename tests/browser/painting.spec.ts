@@ -141,6 +141,7 @@ test("128 tokens, d_model 512, 8 heads: the picture follows the pointer", async 
     for (const type of ["pointerdown", "pointermove", "pointerup"]) window.addEventListener(type, note, true);
   });
   const grid = page.getByTestId("mask-editor").getByRole("grid");
+  await expect(grid).toHaveAttribute("aria-rowcount", "128");
   const box = await grid.boundingBox();
   if (!box) throw new Error("the grid has no box");
   const at = (column: number) => box.x + ((column + 0.5) * box.width) / 128;

@@ -10,6 +10,7 @@ export function axesOf(stage: Stage): Axes {
     case "masked":
     case "weights":
       return { row: "query", column: "key" };
+    case "key_input":
     case "key":
     case "value":
       return { row: "key", column: "feature" };
@@ -18,15 +19,21 @@ export function axesOf(stage: Stage): Axes {
   }
 }
 
+/** The tokens that a stage's rows are of. */
+export function rowsOf(picture: Picture, stage: Stage): readonly string[] {
+  return axesOf(stage).row === "key" ? picture.keyTokens : picture.tokens;
+}
+
 /** A name for each column of a stage: the keys, the features where they have names, else numbers. */
 export function columnsOf(picture: Picture, stage: Stage): readonly string[] {
-  if (axesOf(stage).column === "key") return picture.tokens;
+  if (axesOf(stage).column === "key") return picture.keyTokens;
   const { trace } = picture.after;
   const count = trace.stage(stage).shape.at(-1) ?? 0;
   const { features } = picture;
   const words = trace.stage("value").shape.at(-1) ?? 1;
   const names: Partial<Record<Stage, (column: number) => string | undefined>> = {
     input: (column) => features[column],
+    key_input: (column) => features[column],
     value: (column) => features[column],
     context: (column) => features[column],
     concat: (column) => features[column % words],
@@ -50,8 +57,17 @@ export function byHead({ data, shape }: Tensor): Tensor {
   return shape.length === 2 ? { data, shape: [1, ...shape] } : { data, shape };
 }
 
+const differences = new WeakMap<Float32Array, { readonly from: Float32Array; readonly made: Tensor }>();
+
+/** One minus the other; made once for a pair of passes. */
 export function difference(one: Tensor, other: Tensor): Tensor {
-  return { data: one.data.map((value, i) => value - (other.data[i] ?? 0)), shape: one.shape };
+  const known = differences.get(one.data);
+  if (known?.from === other.data) return known.made;
+  const data = new Float32Array(one.data.length);
+  for (let i = 0; i < data.length; i++) data[i] = (one.data[i] as number) - (other.data[i] as number);
+  const made = { data, shape: one.shape };
+  differences.set(one.data, { from: other.data, made });
+  return made;
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
@@ -64,9 +80,12 @@ export function colorsOf(stage: Stage, isDifference = false) {
 export function reachOf(stage: Stage, { data }: Tensor, hidden: Uint8Array | null, isDifference: boolean): number {
   if (stage === "weights" && !isDifference) return 1;
   let reach = 0;
-  for (let i = 0; i < data.length; i++) {
-    const size = Math.abs(data[i] as number);
-    if (size > reach && size !== Infinity && !hidden?.[i % hidden.length]) reach = size;
+  const period = hidden?.length ?? data.length;
+  for (let start = 0; start < data.length; start += period) {
+    for (let i = 0; i < period; i++) {
+      const size = Math.abs(data[start + i] as number);
+      if (size > reach && size !== Infinity && !hidden?.[i]) reach = size;
+    }
   }
   return reach || 1;
 }
