@@ -17,7 +17,7 @@ test("every golden case, through the built package", async () => {
   });
   const files: Files = { golden: await read("golden"), onnx: await read("onnx"), arch: await read("arch") };
   const engine = await attnscope.createEngine();
-  expect(engine.info.kernel).toBe("simd128");
+  expect(engine.info.kernel).toMatch(/simd/);
   for (const [name, report] of Object.entries(await runAll(attnscope, engine, files))) {
     console.log(name, report.passed);
     expect(report.failed).toEqual([]);
