@@ -1,4 +1,4 @@
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Locator, type Page, test } from "@playwright/test";
 import { HARNESS } from "./ports.ts";
 
 declare const views: typeof import("attnscope/views");
@@ -47,6 +47,19 @@ async function openEditor(page: Page, n: number): Promise<void> {
 
 const hiddenCells = (page: Page) =>
   page.evaluate(() => Array.from(painted.allowed.keys()).filter((i) => painted.allowed[i] === 0));
+
+/** Where a grid lies once nothing moves it any more. */
+async function settled(grid: Locator) {
+  let last = await grid.boundingBox();
+  await expect(async () => {
+    const before = last;
+    await grid.page().waitForTimeout(300);
+    last = await grid.boundingBox();
+    expect(last).toEqual(before);
+  }).toPass();
+  if (!last) throw new Error("the grid has no box");
+  return last;
+}
 
 async function place(page: Page, row: number, column: number) {
   const box = await page.getByRole("grid").boundingBox();
@@ -141,8 +154,7 @@ test("128 tokens, d_model 512, 8 heads: the picture follows the pointer", async 
     for (const type of ["pointerdown", "pointermove", "pointerup"]) window.addEventListener(type, note, true);
   });
   const grid = page.getByTestId("mask-editor").getByRole("grid");
-  const box = await grid.boundingBox();
-  if (!box) throw new Error("the grid has no box");
+  const box = await settled(grid);
   const at = (column: number) => box.x + ((column + 0.5) * box.width) / 128;
   const y = box.y + (100.5 * box.height) / 128;
   await page.mouse.move(at(20), y);
