@@ -5,6 +5,7 @@
 mod analysis;
 mod convert;
 mod error;
+mod read;
 
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
@@ -16,8 +17,9 @@ use attnscope_files as files;
 use js_sys::{Array, Float32Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-use convert::{Thrown, object, optional_tensor, options, plain, read, tensor_in, tensor_out};
+use convert::{Thrown, object, optional_tensor, plain, tensor_in, tensor_out};
 use error::throw;
+use read::{options, read};
 
 #[wasm_bindgen(start)]
 pub fn start() {

@@ -25,6 +25,8 @@ export interface Axes {
 export interface HeadGridOptions extends HeatLook {
   /** `[heads, rows, columns]`, row-major; give a new array for new numbers. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
+  /** The head that each matrix is of, where that is not its place. */
+  readonly heads?: readonly number[] | null;
   /** Hidden cells of all heads, `[heads, rows, columns]`, or of one matrix that holds for every head. */
   readonly hidden?: Uint8Array | null;
   /**
@@ -176,8 +178,9 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     return scaleTo(reach ?? 1, palette, scale);
   }
 
-  function optionsOf(head: number) {
+  function optionsOf(at: number) {
     const { axes } = options;
+    const head = options.heads?.[at] ?? at;
     const look: HeatOptions = {
       ...options,
       selected: cellOf(selection.place),

@@ -1,28 +1,6 @@
-import { expect, type Locator, type Page, test } from "@playwright/test";
-import axe from "axe-core";
+import { expect, type Page } from "@playwright/test";
 import { createEngine } from "../../dist/index.js";
-
-const errors: string[] = [];
-
-test.beforeEach(async ({ page }) => {
-  errors.length = 0;
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) errors.push(message.text());
-  });
-  page.on("pageerror", (error) => errors.push(error.message));
-  await page.goto("/");
-  await expect(page.getByTestId("head-grid")).toBeVisible();
-});
-
-test.afterEach(() => {
-  expect(errors).toEqual([]);
-});
-
-const choose = (page: Page, testid: string, name: string) =>
-  page.getByTestId(testid).getByRole("radio", { name, exact: true }).check();
-const head = (page: Page, number: number) => page.getByRole("grid", { name: new RegExp(`^head ${number}, `) });
-const said = (grid: Locator) => grid.getByRole("gridcell").getAttribute("aria-label");
-const maskGrid = (page: Page) => page.getByTestId("mask-editor").getByRole("grid");
+import { centre, choose, expectAccessible, head, maskGrid, rule, said, test } from "./bench.ts";
 
 /** The full number that the inspector shows for a stage of the selected cell. */
 async function inspected(page: Page, stage: string): Promise<number> {
@@ -30,15 +8,6 @@ async function inspected(page: Page, stage: string): Promise<number> {
     .locator(`[data-testid=inspector] li[data-stage=${stage}] [data-value]`)
     .getAttribute("data-value");
   return Number(value);
-}
-
-async function centre(grid: Locator, tokens: number, row: number, column: number) {
-  const box = await grid.boundingBox();
-  if (!box) throw new Error("the grid has no box");
-  return {
-    x: box.x + ((column + 0.5) * box.width) / tokens,
-    y: box.y + ((row + 0.5) * box.height) / tokens,
-  };
 }
 
 function softmax(scores: readonly number[]): number[] {
@@ -84,7 +53,7 @@ test("readable heads look where they say", async ({ page }) => {
 
 test("a painted mask gives the softmax of what it leaves", async ({ page }) => {
   await page.getByTestId("sentence").fill("we paint a causal mask");
-  await choose(page, "mask-presets", "causal");
+  await rule(page, "causal").click();
   await expect(page.getByTestId("mask-code")).toHaveValue(/j <= i/);
 
   // Down on an allowed cell hides it; the drag hides the next one too: queries mask, keys paint and a.
@@ -95,7 +64,8 @@ test("a painted mask gives the softmax of what it leaves", async ({ page }) => {
   await page.mouse.down();
   await page.mouse.move(to.x, to.y, { steps: 4 });
   await page.mouse.up();
-  await expect(page.getByTestId("mask-presets").getByRole("radio", { name: "painted" })).toBeChecked();
+  await expect(rule(page, "painted")).toHaveAttribute("aria-pressed", "true");
+  await expect(rule(page, "causal")).toHaveAttribute("aria-pressed", "false");
   await expect(page.getByTestId("mask-code")).toHaveValue(/\[1, 0, 0, 1, 1\]/);
 
   for (const number of [1, 3]) {
@@ -173,9 +143,9 @@ test("sizes that do not divide are refused beside the field, and everything stay
   await expect(page.getByTestId("problem")).toContainText("10 is not divisible by nHeads 4");
   await expect(page.getByTestId("d-model")).toHaveAttribute("aria-invalid", "true");
   await expect(page.getByTestId("d-model")).toHaveValue("10");
-  await choose(page, "mask-presets", "causal");
+  await rule(page, "causal").click();
   await expect(page.getByTestId("problem")).toBeVisible();
-  await choose(page, "mask-presets", "none");
+  await rule(page, "none").click();
   await expect(head(page, 1).getByRole("gridcell")).toHaveAttribute("aria-label", before ?? "");
   await page.getByTestId("d-model").fill("twelve");
   await expect(page.getByTestId("problem")).toHaveText("“twelve” is not a whole number.");
@@ -200,7 +170,7 @@ test("any text can be a sentence", async ({ page }) => {
 });
 
 test("a row with nothing to attend to is told", async ({ page }) => {
-  await choose(page, "mask-presets", "padding");
+  await rule(page, "padding").click();
   await page.getByTestId("padded").fill("6");
   await expect(page.getByTestId("story")).toContainText("may attend to nothing");
   await expect(head(page, 1).getByRole("gridcell")).toHaveAttribute("aria-label", /0\.17$/);
@@ -209,7 +179,7 @@ test("a row with nothing to attend to is told", async ({ page }) => {
 });
 
 test("every stage opens, and with, without and difference stand side by side", async ({ page }) => {
-  await choose(page, "mask-presets", "causal");
+  await rule(page, "causal").click();
   for (const stage of ["input", "query", "key", "value", "scores", "scaled", "masked", "context", "concat", "output"]) {
     await page.locator(`[data-testid=strip] [value=${stage}]`).check();
     await expect(page.locator(`[data-testid=inspector] li[data-stage=${stage}]`)).toBeVisible();
@@ -232,20 +202,12 @@ for (const scheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       await page.getByRole("radio", { name: language }).check();
       await page.locator("[data-testid=source] [value=torch]").check();
-      await page.locator("[data-testid=mask-presets] [value=padding]").check();
+      await page.getByTestId("mask-presets").getByRole("button").nth(2).click();
       await page.getByTestId("d-model").fill("10");
       await expect(page.getByTestId("problem")).toBeVisible();
       for (const width of [1280, 360]) {
         await page.setViewportSize({ width, height: 800 });
-        await page.evaluate(axe.source);
-        const violations = await page.evaluate(async () => {
-          const { axe } = window as unknown as {
-            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-          };
-          return (await axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
-        });
-        expect(violations).toEqual([]);
-        expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+        await expectAccessible(page);
       }
     });
   }

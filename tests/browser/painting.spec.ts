@@ -173,7 +173,7 @@ test.describe("in time", () => {
     await page.mouse.up();
 
     // The numbers under the selected cell are those of the whole stroke.
-    await expect(page.locator("[data-testid=mask-presets] [value=painted]")).toBeChecked();
+    await expect(page.getByRole("button", { name: "painted", exact: true })).toHaveAttribute("aria-pressed", "true");
     await expect(page.getByTestId("head-grid").getByRole("gridcell").first()).toHaveAttribute(
       "aria-label",
       "head 1, query w100, key w49, 0.00",

@@ -2,15 +2,16 @@ import type { View } from "attnscope/views";
 import { untrack } from "svelte";
 import type { Attachment } from "svelte/attachments";
 
-/** A view of the package as a Svelte attachment; it follows whatever its options read. `onview` is given the view. */
+/** A view of the package as a Svelte attachment; it follows whatever its options read. */
 export function attach<Options, Made extends View<Options>>(
   create: (element: HTMLElement, options: Options) => Made,
   options: () => Options,
-  onview?: (view: Made | null) => void,
+  /** Called with the view once it is there, and with null when it goes. */
+  onView: (view: Made | null) => void = () => {},
 ): Attachment<HTMLElement> {
   return (element) => {
     const view = untrack(() => create(element, options()));
-    untrack(() => onview?.(view));
+    untrack(() => onView(view));
     let isFirst = true;
     $effect(() => {
       const next = options();
@@ -18,8 +19,8 @@ export function attach<Options, Made extends View<Options>>(
       isFirst = false;
     });
     return () => {
-      untrack(() => onview?.(null));
       view.destroy();
+      onView(null);
     };
   };
 }

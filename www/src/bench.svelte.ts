@@ -1,131 +1,305 @@
 import {
-  AttnError,
   createEngine,
   type Engine,
   type EngineInfo,
+  type FileFormat,
+  type HeadLabel,
   type Mask,
-  mask,
+  type MaskEffect,
+  type Moved,
+  type MultiHeadAttention,
+  Selection,
+  type StateDict,
   type Tensor,
   type Trace,
 } from "attnscope";
-import { type HeadRole, ROLES, readableHeads } from "./readable-heads.ts";
+import { History } from "./history.svelte.ts";
+import { toMask } from "./mask-algebra.ts";
+import {
+  ALL_SEEDED,
+  editedMatrix,
+  inputOf,
+  type Matrix,
+  type MatrixName,
+  matrixInUse,
+  toEdit,
+  typedMatrices,
+  weightsOf,
+} from "./matrices.ts";
+import type { Edit, NumberGrid } from "./number-grid.ts";
+import type { Painted } from "./painted.ts";
+import { placeOf } from "./place.svelte.ts";
+import { readableHeads } from "./readable-heads.ts";
+import { type Problem, Refusal, toProblem, whole } from "./refusal.ts";
+import { cellsOf } from "./stages.ts";
+import {
+  type BenchState,
+  type HeadsState,
+  LIMITS,
+  type MaskState,
+  NO_MASK,
+  type Numbers,
+  type RuleNumbers,
+  type Source,
+  type ViewState,
+  type Work,
+} from "./state.ts";
 import { tokenize } from "./tokens.ts";
 
-export type Source = "readable" | "torch";
-export type Draw = "rand" | "randn";
-export type Preset = "none" | "causal" | "padding" | "painted";
-export type Fill = "-1e9" | "-inf";
-export type Field = "sentence" | "seed" | "nHeads" | "dModel" | "padded";
-
-/** What was refused, and the field it concerns. `not_whole` and `no_tokens` are the page's own. */
-export interface Problem {
-  readonly field: Field;
-  readonly code: string;
-  readonly found: string;
-  readonly message: string;
+/** A pass under one mask. */
+export interface Side {
+  readonly trace: Trace;
+  readonly mask: Mask | null;
+  /** Nonzero where a query may attend to a key: one matrix for all heads, or one for each. */
+  readonly allowed: Uint8Array;
+  /** Its opposite; null without a mask. */
+  readonly hidden: Uint8Array | null;
 }
 
-/** One pass and the mask it ran under; all that is on the page at one moment comes from one of these. */
+export interface Sizes {
+  readonly dModel: number;
+  readonly nHeads: number;
+  readonly dK: number;
+  readonly dV: number;
+}
+
+/** What is on the page at one moment: one input, and the two passes that are compared. */
 export interface Picture {
   readonly tokens: readonly string[];
-  readonly roles: readonly HeadRole[];
   /** Names of the columns of input and output; empty where they are only numbered. */
   readonly features: readonly string[];
-  readonly plain: Trace;
-  readonly masked: Trace;
-  readonly mask: Mask | null;
-  readonly allowed: Uint8Array;
   readonly nHeads: number;
+  readonly off: readonly number[];
+  readonly numbers: Numbers;
+  readonly sizes: Sizes;
+  readonly x: Tensor;
+  /** Null where they are drawn of the seed alone. */
+  readonly weights: StateDict | null;
+  /** Without a mask, or under mask A of two. */
+  readonly before: Side;
+  readonly after: Side;
 }
 
-class Refusal extends Error {
-  constructor(readonly problem: Problem) {
-    super(problem.message);
-  }
+/** What the heads of one side do. */
+interface HeadsReport {
+  readonly labels: readonly HeadLabel[];
+  /** The mean entropy of each head's rows, in nats. */
+  readonly entropy: readonly number[];
 }
 
-type Base = Omit<Picture, "masked" | "mask" | "allowed">;
-
-const FIELDS: Record<string, Field> = { dModel: "dModel", nHeads: "nHeads", seed: "seed" };
-
-function toProblem(error: unknown): Problem {
-  if (error instanceof Refusal) return error.problem;
-  const message = error instanceof Error ? error.message : String(error);
-  const { code = "unexpected", details = {} } = error instanceof AttnError ? error : {};
-  const field = code === "not_divisible" ? "dModel" : (FIELDS[String(details.option)] ?? "sentence");
-  return { field, code, found: String(details.found ?? ""), message };
+/** What the engine's analysis says of a picture, a little later than the picture itself. */
+export interface Report {
+  readonly of: Picture;
+  readonly before: HeadsReport;
+  readonly after: HeadsReport;
+  readonly effect: MaskEffect;
+  readonly moved: Moved;
 }
 
-function whole(field: Field, typed: string): number {
-  const value = Number(typed);
-  if (typed.trim() !== "" && Number.isSafeInteger(value)) return value;
-  const message = `${field}: found "${typed}", expected a whole number`;
-  throw new Refusal({ field, code: "not_whole", found: typed, message });
+interface Base extends Omit<Picture, "before" | "after"> {
+  readonly plain: Trace;
 }
 
-// A painted mask outlives a change of the sentence: what it said of the positions that are still there stays.
-function resized(cells: Uint8Array, from: number, to: number): Uint8Array {
-  const next = new Uint8Array(to * to).fill(1);
-  const kept = Math.min(from, to);
-  for (let row = 0; row < kept; row++) next.set(cells.subarray(row * from, row * from + kept), row * to);
-  return next;
-}
+// Beyond it the weights are too many to be sent back to the engine with every stroke.
+const MOST_ANALYSED = 2 ** 24;
 
 /** Everything on the bench: what the person chose, and the latest picture that the engine made of it. */
 export class Bench {
-  sentence = $state("the cat sat on the mat");
-  source = $state<Source>("readable");
-  draw = $state<Draw>("rand");
-  // As typed, so that what cannot be used is still there to be mended.
-  seed = $state("42");
-  nHeads = $state("4");
-  dModel = $state("16");
-
-  preset = $state<Preset>("none");
-  padded = $state("1");
-  fill = $state<Fill>("-1e9");
-  painted = $state.raw<Uint8Array>(new Uint8Array());
-
   picture = $state.raw<Picture | null>(null);
+  report = $state.raw<Report | null>(null);
   problem = $state.raw<Problem | null>(null);
   info = $state.raw<EngineInfo | null>(null);
   milliseconds = $state(0);
 
-  readonly tokens = $derived(tokenize(this.sentence));
-  /** The mask to show: what is being painted at once, a preset once the engine has sized it. */
-  readonly allowed = $derived.by(() => {
-    const ready = this.picture?.allowed ?? new Uint8Array();
-    return this.preset === "painted" && this.painted.length === ready.length ? this.painted : ready;
+  readonly selection: Selection;
+  readonly #history: History<Work>;
+
+  // Parts of the work by themselves, so that a change of one asks only for what depends on it.
+  readonly #sentence = $derived.by(() => this.work.sentence);
+  readonly #numbers = $derived.by(() => this.work.numbers);
+  readonly #masks = $derived.by(() => this.work.masks);
+  readonly #off = $derived.by(() => this.work.heads.off);
+  readonly #softmax = $derived.by(() => `${this.work.fill} ${this.work.emptyRow}`);
+
+  readonly tokens = $derived(tokenize(this.#sentence));
+  readonly mask = $derived.by(() => this.work.masks[this.work.edited] ?? NO_MASK);
+  /** The side of the picture whose mask is being edited. */
+  readonly edited = $derived.by(() => {
+    const { masks, edited } = this.work;
+    return masks.length === 2 && edited === 0 ? "before" : "after";
+  });
+  /** The mask to show and to paint on: what is painted at once, a rule once the engine has sized it. */
+  readonly cells = $derived.by((): Painted | null => {
+    if (!this.picture) return null;
+    const n = this.picture.tokens.length;
+    const { terms, painted } = this.mask;
+    const [only] = terms;
+    const isPainted = terms.length === 1 && only?.rule === "painted" && !only.isNegated;
+    if (isPainted && painted?.rows === n && painted.columns === n) return painted;
+    const { allowed } = this.picture[this.edited];
+    const heads = allowed.length / (n * n);
+    return { rows: n, columns: n, cells: Array.from({ length: heads }, (_, head) => cellsOf(allowed, n * n, head)) };
+  });
+  /** All that is saved and put into links. */
+  readonly snapshot = $derived.by((): BenchState => {
+    const { stage, head, query, key, feature } = placeOf(this.selection);
+    return { ...this.work, place: { stage, head, query, key, feature } };
   });
 
   #engine: Engine | null = null;
   #base: Base | null = null;
-  #stale: "nothing" | "mask" | "everything" = "nothing";
+  /** The passes that the picture shows, beside the base's. */
+  readonly #passes: Trace[] = [];
+  #stale: "nothing" | "masks" | "everything" = "nothing";
   #busy = false;
 
-  constructor() {
+  /** `before` is what undo leads back to at once. */
+  constructor({ place, ...work }: BenchState, before: BenchState | null = null) {
+    this.selection = new Selection(place);
+    this.#history = new History<Work>(before ?? work);
+    if (before) this.#history.replace(work);
     $effect(() => {
-      void [this.tokens, this.source, this.draw, this.seed, this.nHeads, this.dModel];
+      void [this.tokens, this.#numbers, this.#off];
       this.#request("everything");
     });
     $effect(() => {
-      void [this.preset, this.padded, this.fill, this.painted];
-      this.#request("mask");
+      void [this.#masks, this.#softmax];
+      this.#request("masks");
     });
   }
 
-  paint(allowed: Uint8Array): void {
-    this.painted = allowed;
-    this.preset = "painted";
+  get work(): Work {
+    return this.#history.present;
   }
 
-  choose(preset: Preset): void {
-    if (preset === "painted") this.painted = this.allowed.slice();
-    this.preset = preset;
+  get canUndo(): boolean {
+    return this.#history.canUndo;
+  }
+
+  get canRedo(): boolean {
+    return this.#history.canRedo;
+  }
+
+  /** `name` makes one step of changes that follow each other: see {@link History.replace}. */
+  change(part: Partial<Work>, name: string | null = null): void {
+    this.#history.replace({ ...this.work, ...part }, name);
+  }
+
+  changeNumbers(part: Partial<Numbers>, name: string | null = null): void {
+    this.change({ numbers: { ...this.work.numbers, ...part } }, name);
+  }
+
+  changeMask(part: Partial<MaskState>, name: string | null = null): void {
+    const { masks, edited } = this.work;
+    this.change({ masks: masks.map((mask, i) => (i === edited ? { ...mask, ...part } : mask)) }, name);
+  }
+
+  /** A second mask beside the first, at first the same, to be compared with it. */
+  pinMask(): void {
+    this.change({ masks: [this.mask, this.mask], edited: 1 });
+  }
+
+  /** Only the mask that is being edited stays. */
+  unpinMask(): void {
+    this.change({ masks: [this.mask], edited: 0 });
+  }
+
+  changeRule(part: Partial<RuleNumbers>): void {
+    this.changeMask({ numbers: { ...this.mask.numbers, ...part } }, `rule ${Object.keys(part)}`);
+  }
+
+  /** Numbers of one's own: those of before, or at first those that are in use. */
+  chooseSource(source: Source): void {
+    if (source === "own" && !this.work.numbers.own) this.startOwn();
+    else this.changeNumbers({ source });
+  }
+
+  /** Makes the numbers that are in use ones to edit. */
+  startOwn(from: Source = this.work.numbers.source): void {
+    if (from !== "readable") {
+      this.changeNumbers({ source: "own", own: ALL_SEEDED });
+      return;
+    }
+    const { x, weights, sizes } = readableHeads(this.tokens);
+    const typed = (size: number) => String(size);
+    this.changeNumbers({
+      source: "own",
+      own: typedMatrices(x, weights),
+      dModel: typed(sizes.dModel),
+      nHeads: typed(sizes.nHeads),
+      dK: typed(sizes.dK),
+      dV: typed(sizes.dV),
+    });
+  }
+
+  changeMatrix(name: MatrixName, part: Partial<Matrix>): void {
+    const own = this.work.numbers.own ?? ALL_SEEDED;
+    this.changeNumbers({ own: { ...own, [name]: { ...own[name], ...part } } });
+  }
+
+  /** A matrix as one edits it; null before there is one. */
+  matrixToEdit(name: MatrixName): NumberGrid | null {
+    const { picture } = this;
+    const { own } = this.work.numbers;
+    if (!picture?.weights || !own) return null;
+    return toEdit(own[name], matrixInUse(name, picture.x, picture.weights));
+  }
+
+  editMatrix(name: MatrixName, edits: readonly Edit[]): void {
+    const { picture } = this;
+    const { own } = this.work.numbers;
+    if (!picture?.weights || !own) return;
+    this.changeMatrix(name, editedMatrix(own[name], matrixInUse(name, picture.x, picture.weights), edits));
+  }
+
+  changeHeads(part: Partial<HeadsState>): void {
+    this.change({ heads: { ...this.work.heads, ...part } });
+  }
+
+  /** Makes the mask as it stands one that is painted, with these cells in one head, or what changed of them in all. */
+  paint(allowed: Uint8Array, head: number, isForAll: boolean): void {
+    if (!this.cells || !this.picture) return;
+    const { nHeads } = this.picture;
+    const { cells, ...size } = this.cells;
+    const shown = cellsOfHead(cells, head);
+    const paintOver = (other: Uint8Array) =>
+      other.map((cell, i) => (allowed[i] === shown[i] ? cell : (allowed[i] ?? 1)));
+    const next = isForAll
+      ? cells.map(paintOver)
+      : Array.from({ length: nHeads }, (_, i) => (i === head ? allowed : cellsOfHead(cells, i)));
+    const painted = { ...size, cells: next };
+    this.changeMask({ terms: [{ rule: "painted", join: "and", isNegated: false }], painted }, "paint");
+  }
+
+  changeView(part: Partial<ViewState>): void {
+    this.change({ view: { ...this.work.view, ...part } });
+  }
+
+  open({ place, ...work }: BenchState): void {
+    this.#history.replace(work);
+    this.selection.set(place);
+  }
+
+  /** A file of tensors. */
+  async write(tensors: Readonly<Record<string, Tensor>>, format: FileFormat): Promise<Uint8Array> {
+    return (await this.#ready()).writeTensors(tensors, format);
+  }
+
+  undo(): void {
+    this.#history.undo();
+  }
+
+  redo(): void {
+    this.#history.redo();
+  }
+
+  /** What is typed or painted next is a step of its own. */
+  seal(): void {
+    this.#history.seal();
   }
 
   // One pass at a time; whatever changed meanwhile is in the next one, so the last state always wins.
-  #request(part: "mask" | "everything"): void {
+  #request(part: "masks" | "everything"): void {
     if (this.#stale !== "everything") this.#stale = part;
     if (!this.#busy) void this.#run();
   }
@@ -140,7 +314,8 @@ export class Bench {
         if (part === "everything" || !this.#base) await this.#rebuild();
         await this.#remask();
         this.milliseconds = performance.now() - start;
-        if (part === "everything" || this.problem?.field === "padded") this.problem = null;
+        if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
+        if (this.#stale === "nothing") await this.#analyse();
       } catch (error) {
         this.problem = toProblem(error);
         if (this.problem.code === "engine_crashed") this.#forget();
@@ -164,60 +339,128 @@ export class Bench {
 
   async #rebuild(): Promise<void> {
     const engine = await this.#ready();
-    const { tokens, source } = this;
-    if (tokens.length === 0) {
-      throw new Refusal({ field: "sentence", code: "no_tokens", found: "", message: "the sentence has no tokens" });
-    }
-    const base = source === "readable" ? await this.#readable(engine, tokens) : await this.#torch(engine, tokens);
-    const before = this.#base;
+    const { tokens } = this;
+    const refuse = (code: string, message: string) => {
+      throw new Refusal({ field: "sentence", code, found: String(tokens.length), message });
+    };
+    if (tokens.length === 0) refuse("no_tokens", "the sentence has no tokens");
+    if (tokens.length > LIMITS.tokens) refuse("too_many_tokens", `found ${tokens.length}, at most ${LIMITS.tokens}`);
+    const base =
+      this.#numbers.source === "readable" ? await this.#readable(engine, tokens) : await this.#drawn(engine, tokens);
+    this.#base?.plain.dispose();
     this.#base = base;
-    if (before && before.tokens.length !== tokens.length) {
-      this.painted = resized(this.painted, before.tokens.length, tokens.length);
-    }
-    before?.plain.dispose();
   }
 
   async #readable(engine: Engine, tokens: readonly string[]): Promise<Base> {
     const { x, sizes, weights, features } = readableHeads(tokens);
     const module = engine.multiHeadAttention(sizes);
     await module.loadStateDict(weights);
-    const { trace } = await module.forward(x, { trace: true });
-    return { tokens, roles: ROLES, features, plain: trace as Trace, nHeads: sizes.nHeads };
+    return this.#pass(module, { tokens, features, sizes, x, weights });
   }
 
-  async #torch(engine: Engine, tokens: readonly string[]): Promise<Base> {
-    const dModel = whole("dModel", this.dModel);
-    const nHeads = whole("nHeads", this.nHeads);
-    const generator = engine.torchGenerator(whole("seed", this.seed));
-    const drawn: Promise<Tensor> = generator[this.draw]([tokens.length, dModel]);
-    const module = engine.multiHeadAttention({ dModel, nHeads, generator });
-    const { trace } = await module.forward(await drawn, { trace: true });
-    return { tokens, roles: [], features: [], plain: trace as Trace, nHeads };
+  /** X and the weights as PyTorch draws them, or in their place those that have another origin. */
+  async #drawn(engine: Engine, tokens: readonly string[]): Promise<Base> {
+    const { numbers } = this.work;
+    const own = numbers.source === "own" ? numbers.own : null;
+    const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
+    const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
+    const dK = numbers.dK.trim() === "" ? undefined : whole("dK", numbers.dK, 1, LIMITS.dK);
+    const dV = numbers.dV.trim() === "" ? undefined : whole("dV", numbers.dV, 1, LIMITS.dK);
+    const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads };
+    const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
+    const n = tokens.length;
+    const given = own && inputOf(own.x, tokens, dModel);
+    const isDrawn = own === null || own.x.origin === "seed";
+    const drawn = isDrawn ? generator[numbers.draw]([n, dModel]) : null;
+    const module = engine.multiHeadAttention({ dModel, nHeads, dK, dV, generator });
+    const x = given ?? (await (drawn ?? engine.ops.sinusoidal(n, dModel)));
+    if (!own) return this.#pass(module, { tokens, features: [], sizes, x, weights: null });
+    const weights = weightsOf(own, await module.stateDict());
+    await module.loadStateDict(weights);
+    return this.#pass(module, { tokens, features: [], sizes, x, weights });
   }
 
-  #mask(n: number): Mask | null {
-    switch (this.preset) {
-      case "none":
-        return null;
-      case "causal":
-        return mask.causal();
-      case "padding":
-        return mask.padding(Math.max(0, n - whole("padded", this.padded)));
-      case "painted":
-        return mask.fromKeep({ data: Float32Array.from(this.painted), shape: [n, n] });
-    }
+  async #pass(
+    module: MultiHeadAttention,
+    of: Pick<Base, "tokens" | "features" | "sizes" | "x" | "weights">,
+  ): Promise<Base> {
+    const { nHeads } = of.sizes;
+    const off = this.#off.filter((head) => head < nHeads);
+    const headMask =
+      off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
+    const { trace } = await module.forward(of.x, { trace: true, headMask });
+    return { ...of, nHeads, off, numbers: this.#numbers, plain: trace as Trace };
   }
 
   async #remask(): Promise<void> {
-    const engine = await this.#ready();
     const base = this.#base as Base;
-    const n = base.tokens.length;
-    const chosen = this.#mask(n);
-    const { trace } = await base.plain.remask(chosen, { maskFill: this.fill === "-inf" ? -Infinity : -1e9 });
-    const allowed = chosen
-      ? (await engine.materialize(chosen, { nQ: n, nK: n })).allowed
-      : new Uint8Array(n * n).fill(1);
-    this.picture?.masked.dispose();
-    this.picture = { ...base, masked: trace, mask: chosen, allowed };
+    const { masks } = this.work;
+    const second = masks[1] ?? masks[0] ?? NO_MASK;
+    // Made before either is run, so that a wrong number in one leaves both as they were.
+    const size = { nQ: base.tokens.length, nK: base.tokens.length, nHeads: base.nHeads };
+    const [maskBefore, maskAfter] = [
+      masks.length === 2 ? toMask(masks[0] as MaskState, size) : null,
+      toMask(second, size),
+    ];
+    const before = await this.#side(base, maskBefore);
+    const after = await this.#side(base, maskAfter);
+    for (const pass of this.#passes.splice(0)) pass.dispose();
+    this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
+    const { plain, ...shown } = base;
+    this.picture = { ...shown, before, after };
   }
+
+  async #side({ tokens, nHeads, plain }: Base, mask: Mask | null): Promise<Side> {
+    const engine = await this.#ready();
+    const { fill, emptyRow } = this.work;
+    const n = tokens.length;
+    if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(n * n).fill(1), hidden: null };
+    const { trace } = await plain.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow });
+    const { allowed } = await engine.materialize(mask, { nQ: n, nK: n, nHeads });
+    return { trace, mask, allowed, hidden: allowed.map((cell) => 1 - cell) };
+  }
+
+  async #analyse(): Promise<void> {
+    const picture = this.picture;
+    if (!picture) return;
+    const { analysis } = await this.#ready();
+    const { before, after } = picture;
+    const weights = [before.trace.stage("weights"), after.trace.stage("weights")] as const;
+    if (weights[1].data.length > MOST_ANALYSED) {
+      this.report = null;
+      return;
+    }
+    const headsBefore = this.#headsReport(analysis, picture, before);
+    const [one, other, effect, moved] = await Promise.all([
+      headsBefore,
+      before.trace === after.trace ? headsBefore : this.#headsReport(analysis, picture, after),
+      analysis.maskEffect(...weights),
+      analysis.moved(before.trace.stage("output"), after.trace.stage("output")),
+    ]);
+    this.report = { of: picture, before: one, after: other, effect, moved };
+  }
+
+  async #headsReport(
+    analysis: Engine["analysis"],
+    { tokens, nHeads }: Picture,
+    { trace, mask }: Side,
+  ): Promise<HeadsReport> {
+    const weights = trace.stage("weights");
+    const [labels, entropies] = await Promise.all([
+      analysis.labelHeads(weights, { tokens, mask }),
+      analysis.entropy(weights),
+    ]);
+    const n = entropies.data.length / nHeads;
+    const entropy = labels.map((_, head) => mean(entropies.data.subarray(head * n, (head + 1) * n)));
+    return { labels, entropy };
+  }
+}
+
+/** Of one matrix for all heads, or one for each. */
+export function cellsOfHead(cells: readonly Uint8Array[], head: number): Uint8Array {
+  return cells[head] ?? cells[0] ?? new Uint8Array();
+}
+
+function mean(values: Float32Array): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

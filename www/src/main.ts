@@ -3,5 +3,6 @@ import "@fontsource/ibm-plex-sans/latin-600.css";
 import "./app.css";
 import { mount } from "svelte";
 import App from "./App.svelte";
+import { opened } from "./keeper.svelte.ts";
 
-mount(App, { target: document.querySelector("#app") as HTMLElement });
+mount(App, { target: document.querySelector("#app") as HTMLElement, props: { opened: await opened() } });

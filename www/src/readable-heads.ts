@@ -1,9 +1,9 @@
 import type { StateDict, Tensor } from "attnscope";
 
 /** What each of the readable heads looks at. */
-export type HeadRole = "previous" | "first" | "same" | "even";
+type HeadRole = "previous" | "first" | "same" | "even";
 
-export const ROLES: readonly HeadRole[] = ["previous", "first", "same", "even"];
+const ROLES: readonly HeadRole[] = ["previous", "first", "same", "even"];
 
 /** Embeddings and weights with which attention itself does what the roles say. */
 export interface ReadableModel {

@@ -21,9 +21,10 @@ export function axesOf(stage: Stage): Axes {
 /** A name for each column of a stage: the keys, the features where they have names, else numbers. */
 export function columnsOf(picture: Picture, stage: Stage): readonly string[] {
   if (axesOf(stage).column === "key") return picture.tokens;
-  const count = picture.masked.stage(stage).shape.at(-1) ?? 0;
-  const { features, masked } = picture;
-  const words = masked.stage("value").shape.at(-1) ?? 1;
+  const { trace } = picture.after;
+  const count = trace.stage(stage).shape.at(-1) ?? 0;
+  const { features } = picture;
+  const words = trace.stage("value").shape.at(-1) ?? 1;
   const names: Partial<Record<Stage, (column: number) => string | undefined>> = {
     input: (column) => features[column],
     value: (column) => features[column],
@@ -49,16 +50,16 @@ export function byHead({ data, shape }: Tensor): Tensor {
   return shape.length === 2 ? { data, shape: [1, ...shape] } : { data, shape };
 }
 
-const differences = new WeakMap<Float32Array, Tensor>();
+const differences = new WeakMap<Float32Array, { readonly from: Float32Array; readonly made: Tensor }>();
 
-/** One minus the other; made once for a pair of passes. */
+/** One minus the other; made once for two passes. */
 export function difference(one: Tensor, other: Tensor): Tensor {
   const known = differences.get(one.data);
-  if (known) return known;
+  if (known?.from === other.data) return known.made;
   const data = new Float32Array(one.data.length);
   for (let i = 0; i < data.length; i++) data[i] = (one.data[i] as number) - (other.data[i] as number);
   const made = { data, shape: one.shape };
-  differences.set(one.data, made);
+  differences.set(one.data, { from: other.data, made });
   return made;
 }
 
@@ -82,12 +83,7 @@ export function reachOf(stage: Stage, { data }: Tensor, hidden: Uint8Array | nul
   return reach || 1;
 }
 
-const hiddenOf = new WeakMap<Picture, Uint8Array>();
-
-/** Nonzero where the mask hides; null where it hides nothing. */
-export function hiddenCells(picture: Picture): Uint8Array | null {
-  if (!picture.mask) return null;
-  const known = hiddenOf.get(picture) ?? picture.allowed.map((cell) => 1 - cell);
-  hiddenOf.set(picture, known);
-  return known;
+/** One head's part of what is the same for all heads, or given for each. */
+export function cellsOf(cells: Uint8Array, size: number, head: number): Uint8Array {
+  return cells.length > size ? cells.subarray(head * size, (head + 1) * size) : cells;
 }

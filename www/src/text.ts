@@ -1,7 +1,9 @@
-import type { EngineInfo, Stage } from "attnscope";
+import type { EngineInfo, HeadLabel, Stage } from "attnscope";
 import type { InspectorText } from "attnscope/views";
-import type { Problem } from "./bench.svelte.ts";
-import type { HeadRole } from "./readable-heads.ts";
+import type { Origin } from "./matrices.ts";
+import type { Unreadable } from "./reader.ts";
+import type { Problem } from "./refusal.ts";
+import type { BenchStage, Comparing, RuleName, RuleNumbers } from "./state.ts";
 
 const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
 
@@ -14,80 +16,86 @@ interface Freed {
   readonly rows: number;
 }
 
+interface Compared {
+  readonly comparing: Record<Comparing, string>;
+  readonly sideBySide: Record<Exclude<Comparing, "all">, string>;
+  readonly freed: (freed: Freed) => string;
+}
+
 const en = {
   tagline: "An attention microscope: type a sentence, paint a mask, read every number.",
   language: "Language",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
 
+  state: "State",
+  undo: "Undo",
+  redo: "Redo",
+  copyLink: "Copy link",
+  saveState: "Save",
+  openState: "Open",
+  dismiss: "Dismiss",
+  unreadable: {
+    damaged: () => "This cannot be read: it is damaged, or no state of this page.",
+    too_large: () => "This cannot be opened: it is too large.",
+    newer: () => "This was made by a newer version of the page.",
+    wrong_value: (path) => `This cannot be opened: ${path} is out of range or of the wrong kind.`,
+  } as Record<Unreadable["code"], (path: string) => string>,
+  workIsKept: "Your own work is as it was.",
+  linkTooLong: (kilobytes: string) =>
+    `This state is too large for a link (${kilobytes} kB). Save gives it as a file, which Open reads.`,
+  notStored: "The browser keeps nothing for this page: what is here is lost with the tab. Save gives it as a file.",
+
   sentence: "Sentence",
   tokens: (query: string, head: number) => `What “${query}” attends to in head ${head}. Choose a token to ask another.`,
   askToken: (token: string) => `query ${token}`,
 
   source: "Numbers from",
-  sources: { readable: "Readable heads", torch: "PyTorch seed" },
+  sources: { readable: "Readable heads", torch: "PyTorch seed", own: "Own numbers" },
   draw: "X drawn by",
   seed: "Seed",
   nHeads: "Heads",
   dModel: "d_model",
 
+  ownNumbers: "Own numbers",
+  matrix: "Matrix",
+  origin: (matrix: string) => `Numbers of ${matrix}`,
+  origins: {
+    seed: "seed",
+    one_hot: "one-hot",
+    sinusoidal: "sinusoidal",
+    zeros: "zeros",
+    identity: "identity",
+    typed: "typed",
+  } satisfies Record<Origin, string> as Record<Origin, string>,
+  copyReadable: "Copy readable heads",
+  headAndFeature: (head: number, feature: number) => `head ${head} · ${feature}`,
+  numberGrid: (matrix: string, rows: number, columns: number) =>
+    `${matrix}, ${rows} rows and ${columns} columns of numbers`,
+  gridHint: "Type into a cell, or paste a block from a spreadsheet. Enter opens a cell, Escape leaves it.",
+  notANumber: (row: number, column: number, typed: string) =>
+    `Row ${row}, column ${column}: “${typed}” is not a number.`,
+  numberStays: (number: string, others: number) =>
+    others === 0
+      ? `${number} stays in use.`
+      : `${number} stays in use. ${others} more ${others === 1 ? "cell is" : "cells are"} marked.`,
+  pasteTooLarge: (cells: number) =>
+    `${cells} pasted ${cells === 1 ? "cell lies" : "cells lie"} outside the grid and ${cells === 1 ? "was" : "were"} left out.`,
+
   stages: "Stages of the pass",
   stage: {
     input: "input",
-    positions: "positions",
-    memory: "memory",
-    key_input: "key input",
-    value_input: "value input",
     query: "query",
     key: "key",
     value: "value",
-    normed_query: "normed query",
-    normed_key: "normed key",
-    rotated_query: "rotated query",
-    rotated_key: "rotated key",
-    past_key: "past key",
-    past_value: "past value",
-    all_keys: "all keys",
-    all_values: "all values",
     scores: "scores",
     scaled: "scaled",
-    capped: "capped",
     masked: "masked",
     weights: "weights",
-    dropped_weights: "dropped weights",
     context: "context",
     concat: "concat",
     output: "output",
-    dropped_output: "dropped output",
-    residual: "residual",
-    norm: "norm",
-    cross_query: "cross query",
-    cross_key: "cross key",
-    cross_value: "cross value",
-    cross_normed_query: "normed cross query",
-    cross_normed_key: "normed cross key",
-    cross_scores: "cross scores",
-    cross_scaled: "cross scaled",
-    cross_masked: "cross masked",
-    cross_weights: "cross weights",
-    cross_dropped_weights: "dropped cross weights",
-    cross_context: "cross context",
-    cross_concat: "cross concat",
-    cross_output: "cross output",
-    cross_dropped_output: "dropped cross output",
-    residual2: "residual",
-    norm2: "norm",
-    hidden: "hidden",
-    gate: "gate",
-    activation: "activation",
-    gated: "gated",
-    dropped_activation: "dropped activation",
-    feed_forward: "feed-forward",
-    dropped_feed_forward: "dropped feed-forward",
-    residual3: "residual",
-    norm3: "norm",
-    final_norm: "final norm",
-  } satisfies Record<Stage, string> as Record<Stage, string>,
+  } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   stageNote: {
     input: "One row a token: which word it is, and where it stands.",
     query: "What each token asks for.",
@@ -100,15 +108,9 @@ const en = {
     context: "The values, mixed by the weights.",
     concat: "The heads' contexts, side by side.",
     output: "The heads put together by W_O.",
-  } as Partial<Record<Stage, string>>,
+  } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   axis: { query: "query", key: "key", feature: "feature" },
   head: (head: number) => `head ${head}`,
-  role: {
-    previous: "the previous token",
-    first: "the first token",
-    same: "the same word",
-    even: "all evenly",
-  } satisfies Record<HeadRole, string> as Record<HeadRole, string>,
   gridLabel: (title: string, stage: string, row: string, column: string) =>
     `${title}, ${stage}: rows are ${row}, columns are ${column}`,
   cell: (title: string, row: string, column: string, value: string) => `${title}, ${row}, ${column}, ${value}`,
@@ -119,17 +121,27 @@ const en = {
   },
 
   compare: "Show",
-  comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
-  sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
+  /** What is compared: with and without a mask, or two masks. */
+  single: {
+    comparing: { with: "with mask", without: "without", difference: "difference", all: "side by side" },
+    sideBySide: { without: "without mask", with: "with mask", difference: "difference" },
+    freed: ({ head, query, row, all, rows }: Freed) =>
+      `Head ${head}: the mask freed ${row} of the attention of query “${query}”, and ${all} of ${rows} over all rows.`,
+  } as Compared,
+  pair: {
+    comparing: { with: "mask B", without: "mask A", difference: "B − A", all: "side by side" },
+    sideBySide: { without: "mask A", with: "mask B", difference: "B − A" },
+    freed: ({ head, query, row, all, rows }: Freed) =>
+      `Head ${head}: from A to B, ${row} of the attention of query “${query}” went to other keys, and ${all} of ${rows} over all rows.`,
+  } as Compared,
   look: "Look",
   looks: { matrix: "matrix", lines: "lines", bars: "bars" },
   linesLabel: (stage: string) => `${stage} as lines from queries to keys: rows are queries, columns are keys`,
   barsLabel: (stage: string) => `${stage} of the selected query as bars: rows are keys, columns are heads`,
   scale: "Colours",
-  scales: { linear: "linear", log: "logarithmic", row: "row maximum" },
+  scales: { linear: "linear", log: "logarithmic", row: "by row maximum" },
   range: "Range of the colours",
-  ranges: { shared: "shared", each: "per head" },
-  savePicture: (format: string) => `save the picture as ${format}`,
+  ranges: { shared: "same for all heads", each: "each head its own" },
   hidden: "hidden",
   rowMaximum: "row maximum",
   zoom: {
@@ -138,26 +150,90 @@ const en = {
     whole: "the whole matrix",
     goTo: (axis: string) => `${axis} number, from 0`,
   },
-  freed: ({ head, query, row, all, rows }: Freed) =>
-    `Head ${head}: the mask freed ${row} of the attention of query “${query}”, and ${all} of ${rows} over all rows.`,
+  effect: "What the mask did",
+  effectOfPair: "What changes from A to B",
+  freedByHead: (rows: number) => `Freed, of ${rows} a head`,
+  gains: "Cells that got the most",
+  gain: (head: string, query: string, key: string) => `${head}, ${query} → ${key}`,
+  noGains: "none",
+  moved: "How far each output moved",
+  token: "token",
+  distance: "distance",
+  cosine: "cosine",
+
+  saveStage: (stage: string) => `Save ${stage} as`,
+  savePass: "the whole pass as",
+  savePicture: "the picture as",
+
+  headsPlayed: "Heads that take part",
+  headsOn: "Heads",
+  headSwitch: (head: number) => `head ${head} takes part`,
+  solo: (head: number) => `only ${head}`,
+  average: "average",
+  byEntropy: "by entropy",
+  off: "off",
+  entropy: (nats: string) => `entropy ${nats}`,
+  meanOf: (heads: readonly number[]) => `mean of heads ${heads.join(", ")}`,
+  label: {
+    previous_token: "previous token",
+    next_token: "next token",
+    first_token: "first token",
+    diagonal: "itself",
+    same_token: "same token",
+    uniform: "even",
+    mixed: "mixed",
+  } satisfies Record<HeadLabel["label"], string> as Record<HeadLabel["label"], string>,
+
   emptyRow: (head: number, query: string) =>
     `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are NaN (head ${head}).`,
 
   mask: "Mask",
+  pin: "compare two",
+  unpin: (mask: string) => `keep only ${mask}`,
+  editedMask: "The mask being edited",
   maskHint: "Click or drag to hide and show. Hatched is hidden.",
-  presets: { none: "none", causal: "causal", padding: "padding", painted: "painted" },
-  padded: "Padding tokens at the end",
-  maskGrid: "Mask for all heads: rows are queries, columns are keys; the space bar turns a cell over",
+  noMask: "none",
+  rules: {
+    causal: "causal",
+    padding: "padding",
+    window: "window",
+    prefix: "prefix",
+    documents: "documents",
+    global: "global",
+    dilated: "dilated",
+    painted: "painted",
+  } satisfies Record<RuleName, string> as Record<RuleName, string>,
+  ruleNumbers: {
+    padded: "tokens at the end",
+    before: "before",
+    after: "after",
+    prefix: "keys",
+    starts: "begin at",
+    globals: "positions",
+    width: "width",
+    stride: "stride",
+  } satisfies Record<keyof RuleNumbers, string> as Record<keyof RuleNumbers, string>,
+  joins: { and: "AND", or: "OR" },
+  joinButton: (join: string) => `${join}: change how the rules join`,
+  not: "NOT",
+  notButton: (rule: string) => `NOT ${rule}`,
+  removeRule: (rule: string) => `Remove ${rule}`,
+  paintFor: "Paint",
+  allHeads: "all heads",
+  maskGrid: (heads: string) => `Mask for ${heads}: rows are queries, columns are keys; the space bar turns a cell over`,
   maskCell: (query: string, key: string, allowed: boolean) =>
     `query ${query}, key ${key}, ${allowed ? "may attend" : "hidden"}`,
   fill: "Hidden scores become",
   fills: { "-1e9": "−1e9", "-inf": "−∞" },
+  emptyRowGives: "An empty row gives",
+  emptyRows: { nan: "NaN", zero: "0" },
   convention: "In PyTorch",
   conventions: { sdpa: "True = keep", mha: "True = hide", additive: "added" },
   noMaskCode: "attn_mask = None",
 
   inspector: "How this number is made",
   program: "The same numbers in PyTorch",
+  programTooLong: "There are too many numbers of one's own to write them all out.",
   copy: "Copy",
   copied: "Copied",
 
@@ -165,7 +241,12 @@ const en = {
     `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
   lastPass: (ms: string) => `last pass ${ms} ms`,
   starting: "Starting the engine …",
-  problem: ({ code, message, found }: Problem): string => {
+  problem: ({ code, message, found, range }: Problem): string => {
+    if (code === "too_few_columns")
+      return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
+    if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
+    if (code === "too_many_tokens")
+      return `${found} tokens are more than the page can show. The picture is that of the last sentence.`;
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
     if (code === "no_tokens") return "Type at least one word. The picture is that of the last sentence.";
@@ -204,73 +285,67 @@ const zh: Text = {
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
 
+  state: "状态",
+  undo: "撤销",
+  redo: "重做",
+  copyLink: "复制链接",
+  saveState: "保存",
+  openState: "打开",
+  dismiss: "知道了",
+  unreadable: {
+    damaged: () => "无法读取：内容已损坏，或不是本页的状态。",
+    too_large: () => "无法打开：内容过大。",
+    newer: () => "这是由更新版本的页面生成的。",
+    wrong_value: (path) => `无法打开：${path} 超出范围或类型不对。`,
+  },
+  workIsKept: "您自己的内容没有改变。",
+  linkTooLong: (kilobytes) => `这个状态太大，放不进链接（${kilobytes} kB）。可用“保存”存成文件，再用“打开”读取。`,
+  notStored: "浏览器没有为本页保存任何内容：关闭标签页后就会丢失。可用“保存”存成文件。",
+
   sentence: "句子",
   tokens: (query, head) => `第 ${head} 个头中“${query}”关注谁。点选词元可换一个查询。`,
   askToken: (token) => `查询 ${token}`,
 
   source: "数值来源",
-  sources: { readable: "可读的头", torch: "PyTorch 种子" },
+  sources: { readable: "可读的头", torch: "PyTorch 种子", own: "自己的数" },
   draw: "X 取自",
   seed: "种子",
   nHeads: "头数",
   dModel: "d_model",
 
+  ownNumbers: "自己的数",
+  matrix: "矩阵",
+  origin: (matrix) => `${matrix} 的数值`,
+  origins: {
+    seed: "种子",
+    one_hot: "独热",
+    sinusoidal: "正弦位置",
+    zeros: "全零",
+    identity: "单位阵",
+    typed: "手填",
+  },
+  copyReadable: "复制可读的头",
+  headAndFeature: (head, feature) => `头 ${head} · ${feature}`,
+  numberGrid: (matrix, rows, columns) => `${matrix}，${rows} 行 ${columns} 列`,
+  gridHint: "直接在单元格中输入，或从电子表格粘贴一块。回车打开单元格，Esc 离开。",
+  notANumber: (row, column, typed) => `第 ${row} 行第 ${column} 列：“${typed}”不是数。`,
+  numberStays: (number, others) =>
+    others === 0 ? `仍使用 ${number}。` : `仍使用 ${number}。另有 ${others} 个单元格已标出。`,
+  pasteTooLarge: (cells) => `粘贴的内容有 ${cells} 个单元格超出表格，未写入。`,
+
   stages: "计算的各个阶段",
   stage: {
     input: "输入",
-    positions: "位置",
-    memory: "记忆",
-    key_input: "键输入",
-    value_input: "值输入",
     query: "查询",
     key: "键",
     value: "值",
-    normed_query: "归一化查询",
-    normed_key: "归一化键",
-    rotated_query: "旋转查询",
-    rotated_key: "旋转键",
-    past_key: "过去的键",
-    past_value: "过去的值",
-    all_keys: "全部键",
-    all_values: "全部值",
     scores: "分数",
     scaled: "缩放",
-    capped: "截顶",
     masked: "掩码后",
     weights: "权重",
-    dropped_weights: "丢弃后权重",
     context: "上下文",
     concat: "拼接",
     output: "输出",
-    dropped_output: "丢弃后输出",
-    residual: "残差",
-    norm: "归一化",
-    cross_query: "交叉查询",
-    cross_key: "交叉键",
-    cross_value: "交叉值",
-    cross_normed_query: "归一化交叉查询",
-    cross_normed_key: "归一化交叉键",
-    cross_scores: "交叉分数",
-    cross_scaled: "交叉缩放",
-    cross_masked: "交叉掩码后",
-    cross_weights: "交叉权重",
-    cross_dropped_weights: "丢弃后交叉权重",
-    cross_context: "交叉上下文",
-    cross_concat: "交叉拼接",
-    cross_output: "交叉输出",
-    cross_dropped_output: "丢弃后交叉输出",
-    residual2: "残差",
-    norm2: "归一化",
-    hidden: "隐藏层",
-    gate: "门",
-    activation: "激活",
-    gated: "门控",
-    dropped_activation: "丢弃后激活",
-    feed_forward: "前馈",
-    dropped_feed_forward: "丢弃后前馈",
-    residual3: "残差",
-    norm3: "归一化",
-    final_norm: "末端归一化",
   },
   stageNote: {
     input: "每行一个词元：是哪个词，在哪个位置。",
@@ -287,14 +362,23 @@ const zh: Text = {
   },
   axis: { query: "查询", key: "键", feature: "特征" },
   head: (head) => `头 ${head}`,
-  role: { previous: "前一个词元", first: "第一个词元", same: "相同的词", even: "平均分配" },
   gridLabel: (title, stage, row, column) => `${title}，${stage}：行为${row}，列为${column}`,
   cell: (title, row, column, value) => `${title}，${row}，${column}，${value}`,
   axisValue: { query: (t) => `查询 ${t}`, key: (t) => `键 ${t}`, feature: (t) => `特征 ${t}` },
 
   compare: "显示",
-  comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
-  sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
+  single: {
+    comparing: { with: "有掩码", without: "无掩码", difference: "差值", all: "并排" },
+    sideBySide: { without: "无掩码", with: "有掩码", difference: "差值" },
+    freed: ({ head, query, row, all, rows }) =>
+      `头 ${head}：掩码释放了查询“${query}”的 ${row} 注意力，所有行合计 ${rows} 中的 ${all}。`,
+  },
+  pair: {
+    comparing: { with: "掩码 B", without: "掩码 A", difference: "B − A", all: "并排" },
+    sideBySide: { without: "掩码 A", with: "掩码 B", difference: "B − A" },
+    freed: ({ head, query, row, all, rows }) =>
+      `头 ${head}：从 A 到 B，查询“${query}”有 ${row} 的注意力转到别的键，所有行合计 ${rows} 中的 ${all}。`,
+  },
   look: "看法",
   looks: { matrix: "矩阵", lines: "连线", bars: "条形" },
   linesLabel: (stage) => `${stage}：从查询到键的连线；行为查询，列为键`,
@@ -303,7 +387,6 @@ const zh: Text = {
   scales: { linear: "线性", log: "对数", row: "按行最大值" },
   range: "颜色的范围",
   ranges: { shared: "各头共用", each: "各头自用" },
-  savePicture: (format) => `将图片存为 ${format}`,
   hidden: "遮住",
   rowMaximum: "行最大值",
   zoom: {
@@ -312,31 +395,98 @@ const zh: Text = {
     whole: "整个矩阵",
     goTo: (axis) => `${axis}编号，从 0 起`,
   },
-  freed: ({ head, query, row, all, rows }) =>
-    `头 ${head}：掩码释放了查询“${query}”的 ${row} 注意力，所有行合计 ${rows} 中的 ${all}。`,
+  effect: "掩码做了什么",
+  effectOfPair: "从 A 到 B 的变化",
+  freedByHead: (rows) => `释放，每个头共 ${rows}`,
+  gains: "得到最多的单元格",
+  gain: (head, query, key) => `${head}，${query} → ${key}`,
+  noGains: "无",
+  moved: "各词元输出移动多远",
+  token: "词元",
+  distance: "距离",
+  cosine: "余弦",
+
+  saveStage: (stage) => `将${stage}存为`,
+  savePass: "整个计算存为",
+  savePicture: "图像存为",
+
+  headsPlayed: "参与计算的头",
+  headsOn: "头",
+  headSwitch: (head) => `头 ${head} 参与计算`,
+  solo: (head) => `只留 ${head}`,
+  average: "平均",
+  byEntropy: "按熵排序",
+  off: "关闭",
+  entropy: (nats) => `熵 ${nats}`,
+  meanOf: (heads) => `头 ${heads.join("、")} 的平均`,
+  label: {
+    previous_token: "前一个词元",
+    next_token: "后一个词元",
+    first_token: "第一个词元",
+    diagonal: "自身",
+    same_token: "相同的词",
+    uniform: "平均",
+    mixed: "混合",
+  },
+
   emptyRow: (head, query) => `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 NaN（头 ${head}）。`,
 
   mask: "掩码",
+  pin: "比较两个",
+  unpin: (mask) => `只留 ${mask}`,
+  editedMask: "正在编辑的掩码",
   maskHint: "点击或拖动来涂画；斜线为遮住。",
-  presets: { none: "无", causal: "因果", padding: "填充", painted: "手绘" },
-  padded: "末尾的填充词元",
-  maskGrid: "所有头共用的掩码：行为查询，列为键；空格键切换单元格",
+  noMask: "无",
+  rules: {
+    causal: "因果",
+    padding: "填充",
+    window: "滑动窗口",
+    prefix: "前缀",
+    documents: "文档",
+    global: "全局",
+    dilated: "空洞",
+    painted: "手绘",
+  },
+  ruleNumbers: {
+    padded: "末尾词元数",
+    before: "之前",
+    after: "之后",
+    prefix: "键数",
+    starts: "起始位置",
+    globals: "位置",
+    width: "宽度",
+    stride: "步幅",
+  },
+  joins: { and: "与", or: "或" },
+  joinButton: (join) => `${join}：切换规则的组合方式`,
+  not: "非",
+  notButton: (rule) => `非${rule}`,
+  removeRule: (rule) => `去掉${rule}`,
+  paintFor: "涂画",
+  allHeads: "所有头",
+  maskGrid: (heads) => `${heads}的掩码：行为查询，列为键；空格键切换单元格`,
   maskCell: (query, key, allowed) => `查询 ${query}，键 ${key}，${allowed ? "可关注" : "遮住"}`,
   fill: "被遮住的分数变为",
   fills: { "-1e9": "−1e9", "-inf": "−∞" },
+  emptyRowGives: "全遮住的行得到",
+  emptyRows: { nan: "NaN", zero: "0" },
   convention: "PyTorch 写法",
   conventions: { sdpa: "True = 保留", mha: "True = 遮住", additive: "相加" },
   noMaskCode: "attn_mask = None",
 
   inspector: "这个数是怎么来的",
   program: "用 PyTorch 得到同样的数",
+  programTooLong: "自己的数太多，无法全部写出。",
   copy: "复制",
   copied: "已复制",
 
   status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
   starting: "正在启动引擎……",
-  problem: ({ code, message, found }) => {
+  problem: ({ code, message, found, range }) => {
+    if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
+    if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
+    if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中仍是上一个句子。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
     if (code === "no_tokens") return "请至少输入一个词。图中仍是上一个句子。";
     if (code === "not_divisible") return `d_model 不能被头数整除（${message}）`;

@@ -1,0 +1,48 @@
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
+import axe from "axe-core";
+
+/** A test of the bench; what the console complains of fails it. */
+export const test = base.extend({
+  page: async ({ page }, use) => {
+    const errors: string[] = [];
+    page.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) errors.push(message.text());
+    });
+    page.on("pageerror", (error) => errors.push(error.message));
+    await page.goto("/");
+    await expect(page.getByTestId("head-grid")).toBeVisible();
+    await use(page);
+    expect(errors).toEqual([]);
+  },
+});
+
+export const choose = (page: Page, testid: string, name: string) =>
+  page.getByTestId(testid).getByRole("radio", { name, exact: true }).check();
+export const rule = (page: Page, name: string) =>
+  page.getByTestId("mask-presets").getByRole("button", { name, exact: true });
+export const head = (page: Page, number: number) => page.getByRole("grid", { name: new RegExp(`^head ${number}, `) });
+export const said = (grid: Locator) => grid.getByRole("gridcell").getAttribute("aria-label");
+export const maskGrid = (page: Page) => page.getByTestId("mask-editor").getByRole("grid");
+
+/** Where a cell of a grid is on the page. */
+export async function centre(grid: Locator, tokens: number, row: number, column: number) {
+  const box = await grid.boundingBox();
+  if (!box) throw new Error("the grid has no box");
+  return {
+    x: box.x + ((column + 0.5) * box.width) / tokens,
+    y: box.y + ((row + 0.5) * box.height) / tokens,
+  };
+}
+
+/** Fails where axe finds anything, or where the page is wider than its window. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axe.source);
+  const violations = await page.evaluate(async () => {
+    const { axe } = window as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    return (await axe.run()).violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => html) }));
+  });
+  expect(violations).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+}

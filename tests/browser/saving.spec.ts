@@ -1,0 +1,47 @@
+import { readFile } from "node:fs/promises";
+import { expect, type Page } from "@playwright/test";
+import { createEngine } from "../../dist/index.js";
+import { choose, rule, test } from "./bench.ts";
+
+async function saved(page: Page, name: string): Promise<{ name: string; bytes: Uint8Array }> {
+  const saving = page.waitForEvent("download");
+  await page.getByTestId("export").getByRole("button", { name, exact: true }).click();
+  const file = await saving;
+  return { name: file.suggestedFilename(), bytes: new Uint8Array(await readFile(await file.path())) };
+}
+
+test("a stage and the whole pass are saved, and read back", async ({ page }) => {
+  await page.getByTestId("sentence").fill('a, "b" c');
+  await rule(page, "causal").click();
+  await expect(page.getByTestId("head-grid").getByRole("grid").first()).toHaveAttribute("aria-rowcount", "6");
+  const engine = await createEngine();
+  const npy = await saved(page, "Save weights as npy");
+  expect(npy.name).toBe("weights.npy");
+  const [weights] = Object.values(await engine.readTensors(npy.bytes));
+  expect(weights?.shape).toEqual([4, 6, 6]);
+  expect([...(weights?.data.subarray(0, 2) ?? [])]).toEqual([1, 0]);
+
+  const json = await engine.readTensors((await saved(page, "Save weights as json")).bytes);
+  expect(json.weights?.data).toEqual(weights?.data);
+
+  const lines = new TextDecoder().decode((await saved(page, "Save weights as csv")).bytes).split("\r\n");
+  expect(lines[0]).toBe('head,query,a,",","""",b,"""",c');
+  expect(lines[1]).toBe("1,a,1,0,0,0,0,0");
+  expect(lines).toHaveLength(4 * 6 + 2);
+  expect(lines[24]?.startsWith("4,c,")).toBe(true);
+
+  const pass = await engine.readTensors((await saved(page, "the whole pass as safetensors")).bytes);
+  expect(Object.keys(pass).sort()).toEqual(
+    ["concat", "context", "input", "key", "masked", "output", "query", "scaled", "scores", "value", "weights"].sort(),
+  );
+  expect(pass.weights?.data).toEqual(weights?.data);
+
+  const svg = new TextDecoder().decode((await saved(page, "the picture as svg")).bytes);
+  expect(svg).toMatch(/^<svg [\s\S]*first token/);
+  expect((await saved(page, "the picture as png")).bytes.subarray(1, 4)).toEqual(new TextEncoder().encode("PNG"));
+
+  await choose(page, "compare", "difference");
+  const [change] = Object.values(await engine.readTensors((await saved(page, "Save weights as npy")).bytes));
+  expect(change?.data.subarray(0, 6).reduce((a, b) => a + b)).toBeCloseTo(0, 5);
+  engine.destroy();
+});

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { atSize, edited, gridOf, parseNumber, pastedCells, writeNumber } from "../../www/src/number-grid.ts";
+
+test("a number is written as the shortest decimal that means it", () => {
+  const numbers = [0, 1, -1, 0.1, 1 / 3, 1e-8, 16777216, 3.4028235e38, 1e-45, Number.NaN, Infinity, -Infinity];
+  for (const number of numbers) {
+    const float = Math.fround(number);
+    expect(parseNumber(writeNumber(float))).toBe(float);
+  }
+  expect(writeNumber(Math.fround(0.1))).toBe("0.1");
+  expect(writeNumber(Math.fround(-2.5))).toBe("-2.5");
+});
+
+test("what is no number is none", () => {
+  for (const typed of ["", " ", "abc", "1,5", "0x10", "1e", "--1", "1 2", "constructor"]) {
+    expect(parseNumber(typed), typed).toBeNull();
+  }
+  expect(parseNumber(" −1.5 ")).toBe(-1.5);
+  expect(parseNumber(".5")).toBe(0.5);
+});
+
+test("cells are pasted from spreadsheets and files", () => {
+  expect(pastedCells("1\t2\r\n3\t4\r\n")).toEqual([
+    ["1", "2"],
+    ["3", "4"],
+  ]);
+  expect(pastedCells("1,2\n3,4")).toEqual([
+    ["1", "2"],
+    ["3", "4"],
+  ]);
+  expect(pastedCells(" 1  2 ")).toEqual([["1", "2"]]);
+  expect(pastedCells("1\t\t3")).toEqual([["1", "", "3"]]);
+});
+
+test("an edit changes its cells only, and a wrong one keeps the number", () => {
+  const grid = gridOf(2, 2, (row, column) => 2 * row + column);
+  const next = edited(grid, [
+    { row: 0, column: 1, typed: "7" },
+    { row: 1, column: 0, typed: "abc" },
+  ]);
+  expect([...next.values]).toEqual([0, 7, 2, 3]);
+  expect(next.wrong).toEqual([{ row: 1, column: 0, typed: "abc" }]);
+  expect(edited(next, [{ row: 1, column: 0, typed: "5" }]).wrong).toEqual([]);
+  expect([...grid.values]).toEqual([0, 1, 2, 3]);
+});
+
+test("numbers keep their place at another size", () => {
+  const grid = gridOf(2, 2, (row, column) => 2 * row + column + 1);
+  expect([...atSize(grid, 3, 3).values]).toEqual([1, 2, 0, 3, 4, 0, 0, 0, 0]);
+  expect([...edited(grid, [{ row: 2, column: 0, typed: "9" }]).values]).toEqual([1, 2, 3, 4, 9, 0]);
+});

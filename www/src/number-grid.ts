@@ -1,0 +1,129 @@
+import { fromBase64 } from "./base64.ts";
+import { list, type Reader, record, text, Unreadable, whole } from "./reader.ts";
+
+/** What was typed into a cell and is no number; the number that was there stays in use. */
+export interface Wrong {
+  readonly row: number;
+  readonly column: number;
+  readonly typed: string;
+}
+
+/** Numbers that are edited cell by cell. */
+export interface NumberGrid {
+  readonly rows: number;
+  readonly columns: number;
+  readonly values: Float32Array;
+  readonly wrong: readonly Wrong[];
+}
+
+export interface Edit {
+  readonly row: number;
+  readonly column: number;
+  readonly typed: string;
+}
+
+const MOST = 4096;
+const LONGEST = 32_000_000;
+const LONGEST_CELL = 200;
+
+const readPacked = record<Omit<NumberGrid, "values"> & { values: string }>(
+  {
+    rows: whole(1, MOST),
+    columns: whole(1, MOST),
+    values: text(LONGEST),
+    wrong: list(
+      record<Wrong>(
+        { row: whole(0, MOST), column: whole(0, MOST), typed: text(LONGEST_CELL) },
+        { row: 0, column: 0, typed: "" },
+      ),
+      0,
+      MOST,
+    ),
+  },
+  { rows: 0, columns: 0, values: "", wrong: [] },
+);
+
+export const readNumberGrid: Reader<NumberGrid> = (value, path) => {
+  const { rows, columns, values, wrong } = readPacked(value, path);
+  let bytes: Uint8Array<ArrayBuffer>;
+  try {
+    bytes = fromBase64(values);
+  } catch {
+    throw new Unreadable("wrong_value", path);
+  }
+  if (bytes.length !== 4 * rows * columns) throw new Unreadable("wrong_value", path);
+  return { rows, columns, values: new Float32Array(bytes.buffer), wrong };
+};
+
+export function gridOf(rows: number, columns: number, valueAt: (row: number, column: number) => number): NumberGrid {
+  const values = Float32Array.from({ length: rows * columns }, (_, i) => valueAt(Math.floor(i / columns), i % columns));
+  return { rows, columns, values, wrong: [] };
+}
+
+/** The grid at another size: numbers keep their place, new ones are 0. */
+export function atSize(grid: NumberGrid, rows: number, columns: number): NumberGrid {
+  if (rows === grid.rows && columns === grid.columns) return grid;
+  const inside = (row: number, column: number) => row < grid.rows && column < grid.columns;
+  const valueAt = (row: number, column: number) =>
+    inside(row, column) ? (grid.values[row * grid.columns + column] ?? 0) : 0;
+  return {
+    ...gridOf(rows, columns, valueAt),
+    wrong: grid.wrong.filter(({ row, column }) => row < rows && column < columns),
+  };
+}
+
+const WORDS: Record<string, number> = {
+  nan: Number.NaN,
+  inf: Infinity,
+  "+inf": Infinity,
+  "-inf": -Infinity,
+  infinity: Infinity,
+  "-infinity": -Infinity,
+  "∞": Infinity,
+  "-∞": -Infinity,
+};
+
+/** The number that was typed, as notebooks and spreadsheets write it; null for none. */
+export function parseNumber(typed: string): number | null {
+  const plain = typed.trim().replace("−", "-").toLowerCase();
+  if (Object.hasOwn(WORDS, plain)) return WORDS[plain] ?? null;
+  const isDecimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(plain);
+  return isDecimal ? Math.fround(Number(plain)) : null;
+}
+
+/** The shortest decimal that means this float32. */
+export function writeNumber(value: number): string {
+  if (!Number.isFinite(value)) return String(value).replace("Infinity", "inf");
+  for (let digits = 1; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return String(short);
+  }
+  return String(Number(value.toPrecision(9)));
+}
+
+/** The grid after some cells were typed, grown to hold them. */
+export function edited(grid: NumberGrid, edits: readonly Edit[]): NumberGrid {
+  const rows = Math.max(grid.rows, ...edits.map(({ row }) => row + 1));
+  const columns = Math.max(grid.columns, ...edits.map(({ column }) => column + 1));
+  const { wrong, ...grown } = atSize(grid, rows, columns);
+  const values = grown.values.slice();
+  const stillWrong = new Map(wrong.map((cell) => [cell.row * columns + cell.column, cell]));
+  for (const { row, column, typed } of edits) {
+    const at = row * columns + column;
+    const number = parseNumber(typed);
+    if (number === null) {
+      stillWrong.set(at, { row, column, typed: typed.slice(0, LONGEST_CELL) });
+    } else {
+      values[at] = number;
+      stillWrong.delete(at);
+    }
+  }
+  return { ...grown, values, wrong: [...stillWrong.values()].slice(0, MOST) };
+}
+
+/** A block of cells as spreadsheets copy it: a line for each row, tabs between cells; else commas or spaces. */
+export function pastedCells(pasted: string): string[][] {
+  const lines = pasted.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
+  const separator = pasted.includes("\t") ? "\t" : /,/.test(pasted) ? "," : / +/;
+  return lines.map((line) => (separator === "\t" ? line : line.trim()).split(separator));
+}

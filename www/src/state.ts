@@ -1,0 +1,241 @@
+import type { Place, Stage } from "attnscope";
+import type { ScaleKind } from "attnscope/views";
+import { type Matrices, readMatrices } from "./matrices.ts";
+import { packed } from "./packed.ts";
+import { type Painted, readPainted } from "./painted.ts";
+import { flag, list, oneOf, orNull, type Reader, record, text, typedNumber, Unreadable, whole } from "./reader.ts";
+
+export type Source = "readable" | "torch" | "own";
+export type Draw = "rand" | "randn";
+export type Fill = "-1e9" | "-inf";
+export type EmptyRow = "nan" | "zero";
+export type Comparing = "with" | "without" | "difference" | "all";
+
+/** Three ways to look at a stage that leads from queries to keys. */
+export type Look = "matrix" | "lines" | "bars";
+export type Range = "shared" | "each";
+
+export const RULES = ["causal", "padding", "window", "prefix", "documents", "global", "dilated", "painted"] as const;
+export type RuleName = (typeof RULES)[number];
+
+/** Where the numbers come from. What is typed is kept as it is typed, so that what cannot be used can be mended. */
+export interface Numbers {
+  readonly source: Source;
+  readonly draw: Draw;
+  readonly seed: string;
+  readonly nHeads: string;
+  readonly dModel: string;
+  /** Nothing for d_model / heads. */
+  readonly dK: string;
+  readonly dV: string;
+  /** Numbers of one's own; null until they are first asked for. */
+  readonly own: Matrices | null;
+}
+
+/** One rule of a mask and how it joins those before it. */
+export interface Term {
+  readonly rule: RuleName;
+  readonly join: "and" | "or";
+  readonly isNegated: boolean;
+}
+
+/** What each rule is told, as typed. */
+export interface RuleNumbers {
+  readonly padded: string;
+  readonly before: string;
+  readonly after: string;
+  readonly prefix: string;
+  readonly starts: string;
+  readonly globals: string;
+  readonly width: string;
+  readonly stride: string;
+}
+
+/** A mask as it is put together on the page: terms from left to right, and what is added to the scores. */
+export interface MaskState {
+  readonly terms: readonly Term[];
+  readonly hasAlibi: boolean;
+  readonly numbers: RuleNumbers;
+  readonly painted: Painted | null;
+}
+
+export interface HeadsState {
+  /** Heads that are switched off. */
+  readonly off: readonly number[];
+  readonly isAveraged: boolean;
+  readonly isSorted: boolean;
+}
+
+/** How the middle shows a stage. */
+export interface ViewState {
+  readonly looking: Look;
+  readonly scale: ScaleKind;
+  /** What the colours reach over: all heads, or each head by itself. */
+  readonly range: Range;
+}
+
+/** What a person has chosen and made: all that undo takes back. */
+export interface Work {
+  readonly sentence: string;
+  readonly numbers: Numbers;
+  /** One mask, or two that are compared. */
+  readonly masks: readonly MaskState[];
+  /** Which of the masks is being edited. */
+  readonly edited: number;
+  readonly fill: Fill;
+  readonly emptyRow: EmptyRow;
+  readonly comparing: Comparing;
+  readonly heads: HeadsState;
+  readonly view: ViewState;
+}
+
+/** The bench as plain data: the work, and where one looks. */
+export interface BenchState extends Work {
+  readonly place: Omit<Place, "layer">;
+}
+
+export const LIMITS = { sentence: 20_000, tokens: 4096, nHeads: 256, dModel: 4096, dK: 1024 } as const;
+
+export const NO_MASK: MaskState = {
+  terms: [],
+  hasAlibi: false,
+  numbers: {
+    padded: "1",
+    before: "1",
+    after: "1",
+    prefix: "2",
+    starts: "3",
+    globals: "0",
+    width: "2",
+    stride: "2",
+  },
+  painted: null,
+};
+
+export const START: BenchState = {
+  sentence: "the cat sat on the mat",
+  numbers: { source: "readable", draw: "rand", seed: "42", nHeads: "4", dModel: "16", dK: "", dV: "", own: null },
+  masks: [NO_MASK],
+  edited: 0,
+  fill: "-1e9",
+  emptyRow: "nan",
+  comparing: "with",
+  heads: { off: [], isAveraged: false, isSorted: false },
+  view: { looking: "matrix", scale: "linear", range: "shared" },
+  place: { stage: "weights", head: 0, query: 2, key: 1, feature: 0 },
+};
+
+/** The stages of the bench's pass. */
+const STAGES = [
+  "input",
+  "query",
+  "key",
+  "value",
+  "scores",
+  "scaled",
+  "masked",
+  "weights",
+  "context",
+  "concat",
+  "output",
+] as const satisfies readonly Stage[];
+export type BenchStage = (typeof STAGES)[number];
+
+const position = whole(0, LIMITS.sentence);
+const typedPosition = typedNumber(-LIMITS.sentence, LIMITS.sentence);
+const typedPositions = text(LIMITS.sentence);
+
+const readTerm = record<Term>(
+  { rule: oneOf(...RULES), join: oneOf("and", "or"), isNegated: flag },
+  { rule: "causal", join: "and", isNegated: false },
+);
+
+const readMask = record<MaskState>(
+  {
+    terms: list(readTerm, 0, RULES.length),
+    hasAlibi: flag,
+    numbers: record<RuleNumbers>(
+      {
+        padded: typedPosition,
+        before: typedPosition,
+        after: typedPosition,
+        prefix: typedPosition,
+        starts: typedPositions,
+        globals: typedPositions,
+        width: typedPosition,
+        stride: typedPosition,
+      },
+      NO_MASK.numbers,
+    ),
+    painted: orNull(readPainted),
+  },
+  NO_MASK,
+);
+
+const readFields: Reader<BenchState> = record<BenchState>(
+  {
+    sentence: text(LIMITS.sentence),
+    numbers: record<Numbers>(
+      {
+        source: oneOf("readable", "torch", "own"),
+        draw: oneOf("rand", "randn"),
+        seed: typedNumber(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+        nHeads: typedNumber(-LIMITS.nHeads, LIMITS.nHeads),
+        dModel: typedNumber(-LIMITS.dModel, LIMITS.dModel),
+        dK: typedNumber(-LIMITS.dK, LIMITS.dK),
+        dV: typedNumber(-LIMITS.dK, LIMITS.dK),
+        own: orNull(readMatrices),
+      },
+      START.numbers,
+    ),
+    masks: list(readMask, 1, 2),
+    edited: whole(0, 1),
+    fill: oneOf("-1e9", "-inf"),
+    emptyRow: oneOf("nan", "zero"),
+    comparing: oneOf("with", "without", "difference", "all"),
+    heads: record<HeadsState>(
+      { off: list(whole(0, LIMITS.nHeads - 1), 0, LIMITS.nHeads), isAveraged: flag, isSorted: flag },
+      START.heads,
+    ),
+    view: record<ViewState>(
+      {
+        looking: oneOf("matrix", "lines", "bars"),
+        scale: oneOf("linear", "log", "row"),
+        range: oneOf("shared", "each"),
+      },
+      START.view,
+    ),
+    place: record<BenchState["place"]>(
+      { stage: oneOf<string>(...STAGES), head: position, query: position, key: position, feature: position },
+      START.place,
+    ),
+  },
+  START,
+);
+
+const VERSION = 1;
+
+/** The state as JSON; only what differs from the start, so that links stay short. */
+export function writeState(state: BenchState): string {
+  const fields = (Object.keys(START) as (keyof BenchState)[])
+    .map((name) => [name, JSON.stringify(state[name], packed)] as const)
+    .filter(([name, json]) => json !== JSON.stringify(START[name]));
+  return `{"attnscope":${VERSION}${fields.map(([name, json]) => `,"${name}":${json}`).join("")}}`;
+}
+
+/** @throws Unreadable for what is no state, and for a state that holds anything out of range */
+export function readState(json: string): BenchState {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch {
+    throw new Unreadable("damaged");
+  }
+  if (typeof parsed !== "object" || parsed === null || !("attnscope" in parsed)) throw new Unreadable("damaged");
+  const { attnscope: version, ...fields } = parsed;
+  if (typeof version === "number" && version > VERSION) throw new Unreadable("newer");
+  if (version !== VERSION) throw new Unreadable("wrong_value", "attnscope");
+  const state = readFields(fields, "");
+  if (state.edited >= state.masks.length) throw new Unreadable("wrong_value", "edited");
+  return state;
+}
