@@ -37,11 +37,14 @@ export function resized({ rows, columns, cells }: Painted, toRows: number, toCol
   if (toRows === rows && toColumns === columns && (cells.length === 1 || cells.length === heads)) {
     return { rows, columns, cells };
   }
-  const resize = (from: Uint8Array | undefined) =>
-    Uint8Array.from({ length: toRows * toColumns }, (_, i) => {
-      const [row, column] = [Math.floor(i / toColumns), i % toColumns];
-      return row < rows && column < columns ? (from?.[row * columns + column] ?? 1) : 1;
-    });
+  const [keptRows, keptColumns] = [Math.min(rows, toRows), Math.min(columns, toColumns)];
+  const resize = (from: Uint8Array = new Uint8Array()) => {
+    const to = new Uint8Array(toRows * toColumns).fill(1);
+    for (let row = 0; row < keptRows; row++) {
+      to.set(from.subarray(row * columns, row * columns + keptColumns), row * toColumns);
+    }
+    return to;
+  };
   const count = cells.length === 1 ? 1 : heads;
   return { rows: toRows, columns: toColumns, cells: Array.from({ length: count }, (_, head) => resize(cells[head])) };
 }
