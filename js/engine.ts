@@ -42,6 +42,8 @@ export interface EngineOptions {
    * engines made later share the first one's.
    */
   wasm?: WasmSource;
+  /** The same for the WebAssembly that reads and writes files, which is loaded when the first file comes. */
+  filesWasm?: WasmSource;
 }
 
 /** What computes. */
@@ -101,7 +103,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     threads = 1,
     maxBytes = 2 ** 30,
     wasm,
-  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm"]);
+    filesWasm,
+  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "filesWasm"]);
   if (!["auto", "cpu", "webgpu"].includes(backend))
     throw invalidOption("backend", backend, '"auto", "cpu" or "webgpu"');
   if (!(Number.isInteger(threads) && threads >= 1))
@@ -113,7 +116,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
   }
   const module = await load(wasm);
-  const transport = worker ? await Remote.start(module, maxBytes) : new Local(maxBytes);
+  const transport = worker ? await Remote.start(module, maxBytes, filesWasm) : new Local(maxBytes, filesWasm);
   return new Engine(new Link(transport, maxBytes));
 }
 

@@ -1,8 +1,9 @@
 // Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
 import { AttnError } from "./errors.ts";
+import { readTensors, writeTensors } from "./files.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Tensor } from "./tensor.ts";
-import { type Glue, glue, hasCrashed, instance, throwTyped } from "./wasm.ts";
+import { type Glue, glue, hasCrashed, instance, throwTyped, type WasmSource } from "./wasm.ts";
 
 type Id = number;
 type Options = Readonly<Record<string, unknown>>;
@@ -66,12 +67,14 @@ export class Host {
   readonly #failures = new Map<Id, unknown>();
   readonly #instance = instance();
   readonly #maxBytes: number;
+  readonly #filesWasm: WasmSource | undefined;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, filesWasm?: WasmSource) {
     this.#maxBytes = maxBytes;
+    this.#filesWasm = filesWasm;
   }
 
-  /** @throws AttnError */
+  /** What the request gives, or a promise of it. @throws AttnError */
   handle(request: Request): unknown {
     if (hasCrashed() || instance() !== this.#instance) {
       throw new AttnError("engine_crashed", "the engine crashed earlier; create a new one");
@@ -141,9 +144,9 @@ export class Host {
       case "materialize":
         return glue.materialize(request.mask, request.size, this.#maxBytes);
       case "readTensors":
-        return glue.readTensors(request.bytes, request.format, this.#maxBytes);
+        return readTensors(request.bytes, request.format, this.#maxBytes, this.#filesWasm);
       case "writeTensors":
-        return glue.writeTensors(request.entries, request.format);
+        return writeTensors(request.entries, request.format, this.#filesWasm);
       case "linear":
         return glue.linear(request.x, request.weight, request.bias, this.#maxBytes);
       case "softmax":

@@ -1,6 +1,7 @@
 // One way to call the engine, whether it lives in this thread or in a worker.
 import { AttnError, type PlainError } from "./errors.ts";
 import { Host, type Request } from "./host.ts";
+import type { WasmSource } from "./wasm.ts";
 
 export interface Transport {
   /** Requests are carried out in the order of the calls. */
@@ -12,8 +13,8 @@ export interface Transport {
 export class Local implements Transport {
   readonly #host: Host;
 
-  constructor(maxBytes: number) {
-    this.#host = new Host(maxBytes);
+  constructor(maxBytes: number, filesWasm?: WasmSource) {
+    this.#host = new Host(maxBytes, filesWasm);
   }
 
   // Carried out before the first await, so that the order is that of the calls.
@@ -30,6 +31,7 @@ export class Local implements Transport {
 export interface WorkerStart {
   readonly module: WebAssembly.Module;
   readonly maxBytes: number;
+  readonly filesWasm: WasmSource | undefined;
 }
 
 export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request };
@@ -56,7 +58,7 @@ export class Remote implements Transport {
     this.#worker = worker;
   }
 
-  static start(module: WebAssembly.Module, maxBytes: number): Promise<Remote> {
+  static start(module: WebAssembly.Module, maxBytes: number, filesWasm?: WasmSource): Promise<Remote> {
     const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
@@ -72,7 +74,9 @@ export class Remote implements Transport {
         else remote.#settle(data);
       };
       worker.onerror = (event) => fail(event.message ?? "not loaded");
-      remote.#post({ start: { module, maxBytes } });
+      // An address is said in full: the worker's own is another.
+      const files = typeof filesWasm === "string" ? new URL(filesWasm, location.href).href : filesWasm;
+      remote.#post({ start: { module, maxBytes, filesWasm: files instanceof URL ? files.href : files } });
     });
   }
 

@@ -57,7 +57,8 @@ async function start(source?: WasmSource): Promise<WebAssembly.Module> {
   }
 }
 
-async function compile(source: WasmSource): Promise<WebAssembly.Module> {
+/** @internal */
+export async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source !== "string" && !(source instanceof URL)) return WebAssembly.compile(source);
   const url = new URL(source, globalThis.location?.href ?? import.meta.url);

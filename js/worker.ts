@@ -15,7 +15,7 @@ scope.onmessage = async ({ data }) => {
   if ("start" in data) {
     try {
       await load(data.start.module);
-      host = new Host(data.start.maxBytes);
+      host = new Host(data.start.maxBytes, data.start.filesWasm);
       scope.postMessage({ ready: true });
     } catch (thrown) {
       scope.postMessage({ failed: errorOf(thrown) });
@@ -23,7 +23,7 @@ scope.onmessage = async ({ data }) => {
     return;
   }
   try {
-    const value = host?.handle(data.request);
+    const value = await host?.handle(data.request);
     scope.postMessage({ id: data.id, value }, [...buffersIn(value)]);
   } catch (thrown) {
     scope.postMessage({ id: data.id, error: errorOf(thrown) });

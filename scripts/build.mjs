@@ -13,7 +13,7 @@ import { compile, fail, run, toolchain, VARIANTS } from "./cargo.mjs";
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const XTASK = `target/debug/xtask${process.platform === "win32" ? ".exe" : ""}`;
-const RUST = ["Cargo.toml", "Cargo.lock", "src", "files"];
+const RUST = ["Cargo.toml", "Cargo.lock", "src", "files", "boundary"];
 const STAMPS = "target/build-stamps.json";
 
 const npx = (command, ...args) => run(process.execPath, [`node_modules/${command}`, ...args]);
@@ -56,45 +56,41 @@ step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 
-// One glue serves every variant, whose interface is the same.
 const GLUE = "js/wasm/attnscope.js";
 
 step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.name }, () => {
   rmSync("js/wasm", { recursive: true, force: true });
-  const glues = Object.keys(VARIANTS).map(wasm);
-  if (glues.some((glue) => glue !== glues[0])) fail("the variants need different glue");
+  mkdirSync("js/wasm", { recursive: true });
+  const engines = Object.keys(VARIANTS).map((variant) => {
+    wasm("attnscope-bindings", variant, "attnscope", `attnscope_${variant}`);
+    return readFileSync(GLUE, "utf8");
+  });
+  // One glue serves every variant of the engine.
+  if (engines.some((glue) => glue !== engines[0])) fail("the variants need different glue");
+  wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
+  for (const [variant, instruction] of [
+    ["simd128", "f32x4.mul"],
+    ["relaxed", "f32x4.relaxed_madd"],
+  ]) {
+    const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${variant}.wasm`];
+    const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
+    if (!text.includes(instruction)) fail(`the ${variant} engine holds no ${instruction}`);
+  }
 });
 
-/** Builds a variant of the engine to js/wasm/, and returns its glue. */
-function wasm(variant) {
+/** Compiles a crate to js/wasm/, a binary beside its glue. */
+function wasm(crate, variant, glue, binary) {
   const out = `target/${variant}/bindgen`;
-  const compiled = compile("attnscope-bindings", variant);
-  const bindgen = [
-    "--target",
-    "web",
-    "--experimental-reset-state-function",
-    "--omit-default-module-path",
-    "--out-dir",
-    out,
-    "--out-name",
-    "attnscope",
-  ];
-  run(XTASK, ["bindgen", compiled, ...bindgen]);
-  const engine = `js/wasm/attnscope_${variant}.wasm`;
-  mkdirSync("js/wasm", { recursive: true });
+  const compiled = compile(crate, variant);
+  const options = ["--experimental-reset-state-function", "--omit-default-module-path", "--target", "web"];
+  run(XTASK, ["bindgen", compiled, ...options, "--out-dir", out, "--out-name", glue]);
   const features = variant === "relaxed" ? ["--enable-relaxed-simd"] : [];
-  npx("binaryen/bin/wasm-opt", "-O3", "--enable-simd", ...features, `${out}/attnscope_bg.wasm`, "-o", engine);
-  const text = execFileSync(process.execPath, ["node_modules/binaryen/bin/wasm-dis", engine], {
-    maxBuffer: 2 ** 30,
-  });
-  const instruction = variant === "relaxed" ? "f32x4.relaxed_madd" : "f32x4.mul";
-  if (!text.includes(instruction)) fail(`${engine} holds no ${instruction}`);
-
-  cpSync(`${out}/attnscope.js`, GLUE);
+  const [from, to] = [`${out}/${glue}_bg.wasm`, `js/wasm/${binary}.wasm`];
+  npx("binaryen/bin/wasm-opt", "-O3", "--enable-simd", ...features, from, "-o", to);
+  cpSync(`${out}/${glue}.js`, `js/wasm/${glue}.js`);
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
-  const types = readFileSync(`${out}/attnscope.d.ts`, "utf8");
-  writeFileSync("js/wasm/attnscope.d.ts", types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
-  return readFileSync(GLUE, "utf8");
+  const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");
+  writeFileSync(`js/wasm/${glue}.d.ts`, types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
 }
 
 step(

@@ -3,6 +3,7 @@
 //   WASM_TOOLCHAIN=rustup|debian   allows only that one
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { homedir } from "node:os";
 import path from "node:path";
 
 export const TARGET = "wasm32-unknown-unknown";
@@ -61,7 +62,10 @@ export function toolchain(only = process.env.WASM_TOOLCHAIN ?? "auto") {
 export function compile(crate, variant = "simd128") {
   const targetDir = `target/${variant}`;
   // Without the second flag LLVM's loop strength reduction may split the constant offsets of the kernels' loads.
-  const RUSTFLAGS = `-Ctarget-feature=${VARIANTS[variant]} -Cllvm-args=-disable-lsr`;
+  const kernels = `-Ctarget-feature=${VARIANTS[variant]} -Cllvm-args=-disable-lsr`;
+  // The binary names its sources in messages of panics: not where they lie on this machine.
+  const crates = `${process.env.CARGO_HOME ?? path.join(homedir(), ".cargo")}/registry/src`;
+  const RUSTFLAGS = `${kernels} --remap-path-prefix=${crates}=crates --remap-path-prefix=${process.cwd()}=attnscope`;
   const { cargo, args, env } =
     toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
   const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", targetDir, ...args];

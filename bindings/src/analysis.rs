@@ -4,10 +4,9 @@ use attnscope::analysis;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use crate::convert::{Thrown, object, optional_tensor, plain, tensor_in, tensor_out};
-use crate::error::throw;
 use crate::read::options;
 use crate::{RawAttention, limit, optional_mask, property};
+use attnscope_boundary::{Thrown, object, optional_tensor, plain, tensor_in, tensor_out, throw};
 
 #[wasm_bindgen]
 pub fn entropy(weights: &JsValue) -> Thrown<JsValue> {

@@ -3,8 +3,6 @@
 #![allow(missing_docs)]
 
 mod analysis;
-mod convert;
-mod error;
 mod read;
 
 use attnscope::kernels::matmul::{Matrix, matmul};
@@ -13,12 +11,12 @@ use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, QueryKeyValue, Stage, Tensor,
     TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
-use attnscope_files as files;
+use attnscope_boundary::{
+    Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_out, throw,
+};
 use js_sys::{Array, Float32Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-use convert::{Thrown, object, optional_tensor, plain, tensor_in, tensor_out};
-use error::throw;
 use read::{options, read};
 
 #[wasm_bindgen(start)]
@@ -39,25 +37,6 @@ pub fn kernel_name() -> String {
 
 fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
     if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
-}
-
-/// Bytes from JavaScript's numbers, which may be larger than any address here.
-fn limit(max_bytes: f64) -> usize {
-    max_bytes as usize
-}
-
-fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
-    entries
-        .iter()
-        .map(|entry| {
-            let entry: Array = entry.unchecked_into();
-            Ok((entry.get(0).as_string().unwrap_or_default(), tensor_in(&entry.get(1))?))
-        })
-        .collect()
-}
-
-fn dict_out(dict: Vec<(String, Tensor)>) -> Array {
-    dict.into_iter().map(|(name, tensor)| Array::of2(&name.into(), &tensor_out(&tensor))).collect()
 }
 
 /// Multi-head attention with its weights.
@@ -330,21 +309,6 @@ pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<JsVal
 pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     let convention: TorchConvention = read(convention)?;
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
-}
-
-/// `[name, tensor]` of each tensor in a file. A file that does not fit is refused before it is copied.
-#[wasm_bindgen(js_name = readTensors)]
-pub fn read_tensors(bytes: &Uint8Array, format: Option<String>, max_bytes: f64) -> Thrown<Array> {
-    let format = format.map(|name| name.parse()).transpose().map_err(throw)?;
-    if f64::from(bytes.length()) > max_bytes {
-        return Err(throw(AttnError::TooLarge { needed: bytes.length().into(), max_bytes: max_bytes as u64 }));
-    }
-    files::read_tensors(&bytes.to_vec(), format, limit(max_bytes)).map(dict_out).map_err(throw)
-}
-
-#[wasm_bindgen(js_name = writeTensors)]
-pub fn write_tensors(entries: &Array, format: &str) -> Thrown<Vec<u8>> {
-    files::write_tensors(&dict_in(entries)?, format.parse().map_err(throw)?).map_err(throw)
 }
 
 #[wasm_bindgen]

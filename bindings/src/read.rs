@@ -4,13 +4,11 @@
 //! serde-wasm-bindgen reads them too, but says no place; wrapped in serde_path_to_error to do so, it took a fifth of the engine.
 
 use attnscope::AttnError;
+use attnscope_boundary::{Thrown, throw};
 use js_sys::{Array, Object, Uint8Array};
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use wasm_bindgen::prelude::*;
-
-use crate::convert::Thrown;
-use crate::error::throw;
 
 /// An options object. `also` are the options that the package reads itself, for the message alone.
 pub fn options<'de, T: Deserialize<'de>>(value: JsValue, also: &[&str]) -> Thrown<T> {

@@ -1,6 +1,6 @@
 const CSS = `
 .attn-surface { position: relative; inline-size: 100%; overflow: clip; overflow-clip-margin: 6px; }
-.attn-surface canvas { display: block; }
+.attn-surface canvas { display: block; max-inline-size: 100%; }
 .attn-surface canvas + canvas { position: absolute; inset: 0; }
 .attn-scroll { position: absolute; scrollbar-width: thin; overscroll-behavior: contain auto; border-radius: 1px; }
 .attn-scroll:has(:focus-visible) { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 3px; }

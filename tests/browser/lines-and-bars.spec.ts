@@ -222,7 +222,7 @@ for (const scheme of ["light", "dark"] as const) {
     await page.goto("/");
     await page.getByTestId("sentence").fill(Array.from({ length: 30 }, (_, i) => `word${i}`).join(" "));
     await expect(page.getByRole("spinbutton", { name: "query number, from 0" })).toBeVisible();
-    await page.getByTestId("range").getByRole("radio", { name: "each head its own" }).check();
+    await page.getByTestId("range").getByRole("radio", { name: "per head" }).check();
     for (const look of ["matrix", "lines", "bars"]) {
       await page.getByTestId("look").getByRole("radio", { name: look }).check();
       for (const width of [1280, 360]) {
@@ -241,3 +241,17 @@ for (const scheme of ["light", "dark"] as const) {
     }
   });
 }
+
+test("the page saves what it shows as SVG and PNG", async ({ page }) => {
+  await page.goto("/");
+  for (const [look, kind] of [
+    ["matrix", "svg"],
+    ["lines", "png"],
+    ["bars", "svg"],
+  ] as const) {
+    await page.getByTestId("look").getByRole("radio", { name: look }).check();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: `the picture as ${kind}` }).click();
+    expect((await download).suggestedFilename()).toBe(`weights-${look}.${kind}`);
+  }
+});

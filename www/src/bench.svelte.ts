@@ -9,6 +9,7 @@ import {
   type Moved,
   type MultiHeadAttention,
   Selection,
+  type Stage,
   type StateDict,
   type Tensor,
   type Trace,
@@ -65,7 +66,10 @@ export interface Sizes {
 
 /** What is on the page at one moment: one input, and the two passes that are compared. */
 export interface Picture {
+  /** The queries' tokens. */
   readonly tokens: readonly string[];
+  /** The keys' tokens; the same but for cross-attention. */
+  readonly keyTokens: readonly string[];
   /** Names of the columns of input and output; empty where they are only numbered. */
   readonly features: readonly string[];
   readonly nHeads: number;
@@ -73,6 +77,8 @@ export interface Picture {
   readonly numbers: Numbers;
   readonly sizes: Sizes;
   readonly x: Tensor;
+  /** What keys and values are made from; null where that is x. */
+  readonly memory: Tensor | null;
   /** Null where they are drawn of the seed alone. */
   readonly weights: StateDict | null;
   /** Without a mask, or under mask A of two. */
@@ -116,12 +122,15 @@ export class Bench {
 
   // Parts of the work by themselves, so that a change of one asks only for what depends on it.
   readonly #sentence = $derived.by(() => this.work.sentence);
+  readonly #keySentence = $derived.by(() => this.work.keySentence);
   readonly #numbers = $derived.by(() => this.work.numbers);
   readonly #masks = $derived.by(() => this.work.masks);
   readonly #off = $derived.by(() => this.work.heads.off);
   readonly #softmax = $derived.by(() => `${this.work.fill} ${this.work.emptyRow}`);
 
   readonly tokens = $derived(tokenize(this.#sentence));
+  /** Null where keys and values come from the sentence itself. */
+  readonly #keyTokens = $derived(this.#keySentence === null ? null : tokenize(this.#keySentence));
   readonly mask = $derived.by(() => this.work.masks[this.work.edited] ?? NO_MASK);
   /** The side of the picture whose mask is being edited. */
   readonly edited = $derived.by(() => {
@@ -131,14 +140,15 @@ export class Bench {
   /** The mask to show and to paint on: what is painted at once, a rule once the engine has sized it. */
   readonly cells = $derived.by((): Painted | null => {
     if (!this.picture) return null;
-    const n = this.picture.tokens.length;
+    const [rows, columns] = [this.picture.tokens.length, this.picture.keyTokens.length];
     const { terms, painted } = this.mask;
     const [only] = terms;
     const isPainted = terms.length === 1 && only?.rule === "painted" && !only.isNegated;
-    if (isPainted && painted?.rows === n && painted.columns === n) return painted;
+    if (isPainted && painted?.rows === rows && painted.columns === columns) return painted;
     const { allowed } = this.picture[this.edited];
-    const heads = allowed.length / (n * n);
-    return { rows: n, columns: n, cells: Array.from({ length: heads }, (_, head) => cellsOf(allowed, n * n, head)) };
+    const size = rows * columns;
+    const cells = Array.from({ length: allowed.length / size }, (_, head) => cellsOf(allowed, size, head));
+    return { rows, columns, cells };
   });
   /** All that is saved and put into links. */
   readonly snapshot = $derived.by((): BenchState => {
@@ -159,7 +169,7 @@ export class Bench {
     this.#history = new History<Work>(before ?? work);
     if (before) this.#history.replace(work);
     $effect(() => {
-      void [this.tokens, this.#numbers, this.#off];
+      void [this.tokens, this.#keyTokens, this.#numbers, this.#off];
       this.#request("everything");
     });
     $effect(() => {
@@ -220,11 +230,11 @@ export class Bench {
       this.changeNumbers({ source: "own", own: ALL_SEEDED });
       return;
     }
-    const { x, weights, sizes } = readableHeads(this.tokens);
+    const { x, memory, weights, sizes } = readableHeads(this.tokens, this.#keyTokens ?? this.tokens);
     const typed = (size: number) => String(size);
     this.changeNumbers({
       source: "own",
-      own: typedMatrices(x, weights),
+      own: typedMatrices(x, memory, weights),
       dModel: typed(sizes.dModel),
       nHeads: typed(sizes.nHeads),
       dK: typed(sizes.dK),
@@ -242,14 +252,17 @@ export class Bench {
     const { picture } = this;
     const { own } = this.work.numbers;
     if (!picture?.weights || !own) return null;
-    return toEdit(own[name], matrixInUse(name, picture.x, picture.weights));
+    return toEdit(own[name], matrixInUse(name, picture.x, picture.memory ?? picture.x, picture.weights));
   }
 
   editMatrix(name: MatrixName, edits: readonly Edit[]): void {
     const { picture } = this;
     const { own } = this.work.numbers;
     if (!picture?.weights || !own) return;
-    this.changeMatrix(name, editedMatrix(own[name], matrixInUse(name, picture.x, picture.weights), edits));
+    this.changeMatrix(
+      name,
+      editedMatrix(own[name], matrixInUse(name, picture.x, picture.memory ?? picture.x, picture.weights), edits),
+    );
   }
 
   changeHeads(part: Partial<HeadsState>): void {
@@ -340,26 +353,34 @@ export class Bench {
   async #rebuild(): Promise<void> {
     const engine = await this.#ready();
     const { tokens } = this;
-    const refuse = (code: string, message: string) => {
-      throw new Refusal({ field: "sentence", code, found: String(tokens.length), message });
-    };
-    if (tokens.length === 0) refuse("no_tokens", "the sentence has no tokens");
-    if (tokens.length > LIMITS.tokens) refuse("too_many_tokens", `found ${tokens.length}, at most ${LIMITS.tokens}`);
-    const base =
-      this.#numbers.source === "readable" ? await this.#readable(engine, tokens) : await this.#drawn(engine, tokens);
+    const keyTokens = this.#keyTokens ?? tokens;
+    for (const [field, line] of [
+      ["sentence", tokens],
+      ["keySentence", keyTokens],
+    ] as const) {
+      const found = String(line.length);
+      if (line.length === 0) throw new Refusal({ field, code: "no_tokens", found, message: `${field} has no tokens` });
+      if (line.length > LIMITS.tokens) {
+        const message = `${field}: found ${found} tokens, expected at most ${LIMITS.tokens}`;
+        throw new Refusal({ field, code: "too_many_tokens", found, message });
+      }
+    }
+    const make = this.#numbers.source === "readable" ? this.#readable : this.#drawn;
+    const base = await make.call(this, engine, tokens, keyTokens);
     this.#base?.plain.dispose();
     this.#base = base;
   }
 
-  async #readable(engine: Engine, tokens: readonly string[]): Promise<Base> {
-    const { x, sizes, weights, features } = readableHeads(tokens);
+  async #readable(engine: Engine, tokens: readonly string[], keyTokens: readonly string[]): Promise<Base> {
+    const { x, memory, sizes, weights, features } = readableHeads(tokens, keyTokens);
     const module = engine.multiHeadAttention(sizes);
     await module.loadStateDict(weights);
-    return this.#pass(module, { tokens, features, sizes, x, weights });
+    const isCross = keyTokens !== tokens;
+    return this.#pass(module, { tokens, keyTokens, features, sizes, x, memory: isCross ? memory : null, weights });
   }
 
-  /** X and the weights as PyTorch draws them, or in their place those that have another origin. */
-  async #drawn(engine: Engine, tokens: readonly string[]): Promise<Base> {
+  /** The inputs and the weights as PyTorch draws them, or in their place those that have another origin. */
+  async #drawn(engine: Engine, tokens: readonly string[], keyTokens: readonly string[]): Promise<Base> {
     const { numbers } = this.work;
     const own = numbers.source === "own" ? numbers.own : null;
     const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
@@ -368,27 +389,29 @@ export class Bench {
     const dV = numbers.dV.trim() === "" ? undefined : whole("dV", numbers.dV, 1, LIMITS.dK);
     const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads };
     const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
-    const n = tokens.length;
-    const given = own && inputOf(own.x, tokens, dModel);
-    const isDrawn = own === null || own.x.origin === "seed";
-    const drawn = isDrawn ? generator[numbers.draw]([n, dModel]) : null;
+    const input = (matrix: Matrix, line: readonly string[]): Tensor | Promise<Tensor> => {
+      if (matrix.origin === "seed") return generator[numbers.draw]([line.length, dModel]);
+      return inputOf(matrix, line, [...tokens, ...keyTokens], dModel) ?? engine.ops.sinusoidal(line.length, dModel);
+    };
+    // Drawn in the order of the program on the page: X, the memory, then the weights.
+    const { x: ownX, memory: ownMemory } = own ?? ALL_SEEDED;
+    const inputs = [input(ownX, tokens), keyTokens === tokens ? null : input(ownMemory, keyTokens)] as const;
     const module = engine.multiHeadAttention({ dModel, nHeads, dK, dV, generator });
-    const x = given ?? (await (drawn ?? engine.ops.sinusoidal(n, dModel)));
-    if (!own) return this.#pass(module, { tokens, features: [], sizes, x, weights: null });
-    const weights = weightsOf(own, await module.stateDict());
-    await module.loadStateDict(weights);
-    return this.#pass(module, { tokens, features: [], sizes, x, weights });
+    const [x, memory] = await Promise.all(inputs);
+    const weights = own && weightsOf(own, await module.stateDict());
+    if (weights) await module.loadStateDict(weights);
+    return this.#pass(module, { tokens, keyTokens, features: [], sizes, x, memory, weights });
   }
 
   async #pass(
     module: MultiHeadAttention,
-    of: Pick<Base, "tokens" | "features" | "sizes" | "x" | "weights">,
+    of: Pick<Base, "tokens" | "keyTokens" | "features" | "sizes" | "x" | "memory" | "weights">,
   ): Promise<Base> {
     const { nHeads } = of.sizes;
     const off = this.#off.filter((head) => head < nHeads);
     const headMask =
       off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
-    const { trace } = await module.forward(of.x, { trace: true, headMask });
+    const { trace } = await module.forward(of.x, { key: of.memory, trace: true, headMask });
     return { ...of, nHeads, off, numbers: this.#numbers, plain: trace as Trace };
   }
 
@@ -397,7 +420,7 @@ export class Bench {
     const { masks } = this.work;
     const second = masks[1] ?? masks[0] ?? NO_MASK;
     // Made before either is run, so that a wrong number in one leaves both as they were.
-    const size = { nQ: base.tokens.length, nK: base.tokens.length, nHeads: base.nHeads };
+    const size = { nQ: base.tokens.length, nK: base.keyTokens.length, nHeads: base.nHeads };
     const [maskBefore, maskAfter] = [
       masks.length === 2 ? toMask(masks[0] as MaskState, size) : null,
       toMask(second, size),
@@ -407,16 +430,28 @@ export class Bench {
     for (const pass of this.#passes.splice(0)) pass.dispose();
     this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
     const { plain, ...shown } = base;
+    this.#keepInside(base);
     this.picture = { ...shown, before, after };
   }
 
-  async #side({ tokens, nHeads, plain }: Base, mask: Mask | null): Promise<Side> {
+  // A shorter sentence, fewer heads, or a stage that is no longer there.
+  #keepInside({ tokens, keyTokens, nHeads, plain }: Base): void {
+    const { stage, head, query, key } = this.selection.place;
+    this.selection.set({
+      stage: plain.stages.includes(stage as Stage) ? stage : "weights",
+      head: Math.min(head, nHeads - 1),
+      query: Math.min(query, tokens.length - 1),
+      key: Math.min(key, keyTokens.length - 1),
+    });
+  }
+
+  async #side({ tokens, keyTokens, nHeads, plain }: Base, mask: Mask | null): Promise<Side> {
     const engine = await this.#ready();
     const { fill, emptyRow } = this.work;
-    const n = tokens.length;
-    if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(n * n).fill(1), hidden: null };
+    const [nQ, nK] = [tokens.length, keyTokens.length];
+    if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(nQ * nK).fill(1), hidden: null };
     const { trace } = await plain.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow });
-    const { allowed } = await engine.materialize(mask, { nQ: n, nK: n, nHeads });
+    const { allowed } = await engine.materialize(mask, { nQ, nK, nHeads });
     return { trace, mask, allowed, hidden: allowed.map((cell) => 1 - cell) };
   }
 
@@ -442,12 +477,12 @@ export class Bench {
 
   async #headsReport(
     analysis: Engine["analysis"],
-    { tokens, nHeads }: Picture,
+    { tokens, keyTokens, nHeads }: Picture,
     { trace, mask }: Side,
   ): Promise<HeadsReport> {
     const weights = trace.stage("weights");
     const [labels, entropies] = await Promise.all([
-      analysis.labelHeads(weights, { tokens, mask }),
+      analysis.labelHeads(weights, { tokens: keyTokens === tokens ? tokens : null, mask }),
       analysis.entropy(weights),
     ]);
     const n = entropies.data.length / nHeads;

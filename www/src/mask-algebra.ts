@@ -33,7 +33,8 @@ function ruleMask(rule: RuleName, { numbers, painted }: MaskState, { nQ, nK, nHe
     case "documents":
       return mask.documents(documentIds(wholes("starts", numbers.starts, 0, LAST), Math.max(nQ, nK)));
     case "global":
-      return mask.global(wholes("globals", numbers.globals, 0, LAST));
+      // A position that a shorter sentence no longer has is passed over.
+      return mask.global(wholes("globals", numbers.globals, 0, LAST).filter((at) => at < Math.max(nQ, nK)));
     case "dilated":
       return mask.dilated(whole("width", numbers.width, 1, LAST), whole("stride", numbers.stride, 1, LAST));
     case "painted": {

@@ -3,7 +3,7 @@ import { atSize, type Edit, edited, gridOf, type NumberGrid, readNumberGrid } fr
 import { oneOf, orNull, record } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 
-export const MATRICES = ["x", "query", "key", "value", "out"] as const;
+export const MATRICES = ["x", "memory", "query", "key", "value", "out"] as const;
 export type MatrixName = (typeof MATRICES)[number];
 
 /** Where the numbers of X come from, and those of a projection. */
@@ -22,14 +22,23 @@ export interface Matrix {
 export type Matrices = Readonly<Record<MatrixName, Matrix>>;
 
 const SEEDED: Matrix = { origin: "seed", weight: null, bias: null };
-export const ALL_SEEDED: Matrices = { x: SEEDED, query: SEEDED, key: SEEDED, value: SEEDED, out: SEEDED };
+export const ALL_SEEDED: Matrices = {
+  x: SEEDED,
+  memory: SEEDED,
+  query: SEEDED,
+  key: SEEDED,
+  value: SEEDED,
+  out: SEEDED,
+};
 
 const grids = { weight: orNull(readNumberGrid), bias: orNull(readNumberGrid) };
+const readInput = record<Matrix>({ origin: oneOf<Origin>(...INPUT_ORIGINS), ...grids }, SEEDED);
 const readLinear = record<Matrix>({ origin: oneOf<Origin>(...LINEAR_ORIGINS), ...grids }, SEEDED);
 
 export const readMatrices = record<Matrices>(
   {
-    x: record<Matrix>({ origin: oneOf<Origin>(...INPUT_ORIGINS), ...grids }, SEEDED),
+    x: readInput,
+    memory: readInput,
     query: readLinear,
     key: readLinear,
     value: readLinear,
@@ -49,22 +58,33 @@ function gridFrom({ data, shape: [rows = 1, columns = 1] }: Tensor): NumberGrid 
 const identity = (rows: number, columns: number) => gridOf(rows, columns, (row, column) => (row === column ? 1 : 0));
 const zeros = (rows: number, columns: number) => gridOf(rows, columns, () => 0);
 
-/** Which word each token is: 1 in the column of its word. */
-function oneHot(tokens: readonly string[], dModel: number): NumberGrid {
-  const spelled = tokens.map((token) => token.toLowerCase());
-  const vocabulary = [...new Set(spelled)];
+/** X, and for cross-attention the input of keys and values. */
+export function isInput(name: MatrixName): name is "x" | "memory" {
+  return name === "x" || name === "memory";
+}
+
+/** Which of all words each token is: 1 in the column of its word. */
+function oneHot(tokens: readonly string[], allTokens: readonly string[], dModel: number): NumberGrid {
+  const spelled = (line: readonly string[]) => line.map((token) => token.toLowerCase());
+  const words = spelled(tokens);
+  const vocabulary = [...new Set(spelled(allTokens))];
   if (vocabulary.length > dModel) {
     const message = `dModel: found ${dModel}, expected at least ${vocabulary.length} for as many different tokens`;
     throw new Refusal({ field: "dModel", code: "too_few_columns", found: String(vocabulary.length), message });
   }
-  return gridOf(tokens.length, dModel, (row, column) => (vocabulary.indexOf(spelled[row] ?? "") === column ? 1 : 0));
+  return gridOf(tokens.length, dModel, (row, column) => (vocabulary.indexOf(words[row] ?? "") === column ? 1 : 0));
 }
 
-/** X where it is not drawn or computed by the engine; null for that. */
-export function inputOf({ origin, weight }: Matrix, tokens: readonly string[], dModel: number): Tensor | null {
+/** An input that is not drawn or computed by the engine; null for that. */
+export function inputOf(
+  { origin, weight }: Matrix,
+  tokens: readonly string[],
+  allTokens: readonly string[],
+  dModel: number,
+): Tensor | null {
   switch (origin) {
     case "one_hot":
-      return tensorOf(oneHot(tokens, dModel));
+      return tensorOf(oneHot(tokens, allTokens, dModel));
     case "zeros":
       return tensorOf(zeros(tokens.length, dModel));
     case "identity":
@@ -82,7 +102,7 @@ export function weightsOf(matrices: Matrices, drawn: StateDict): StateDict {
   for (const name of MATRICES) {
     const { origin, weight, bias } = matrices[name];
     const [rows = 1, columns = 1] = drawn[`${name}.weight`]?.shape ?? [];
-    if (name === "x" || origin === "seed") continue;
+    if (isInput(name) || origin === "seed") continue;
     const typed = origin === "typed";
     const other = origin === "identity" ? identity(rows, columns) : zeros(rows, columns);
     weights[`${name}.weight`] = tensorOf(typed ? atSize(weight ?? zeros(1, 1), rows, columns) : other);
@@ -93,7 +113,8 @@ export function weightsOf(matrices: Matrices, drawn: StateDict): StateDict {
 }
 
 /** Numbers that are in use, as ones to edit. */
-export function typedMatrices(x: Tensor, weights: StateDict): Matrices {
+export function typedMatrices(x: Tensor, memory: Tensor, weights: StateDict): Matrices {
+  const input = (values: Tensor): Matrix => ({ origin: "typed", weight: gridFrom(values), bias: null });
   const linear = (name: string): Matrix => {
     const weight = weights[`${name}.weight`] as Tensor;
     const bias = weights[`${name}.bias`] as Tensor;
@@ -104,7 +125,8 @@ export function typedMatrices(x: Tensor, weights: StateDict): Matrices {
     };
   };
   return {
-    x: { origin: "typed", weight: gridFrom(x), bias: null },
+    x: input(x),
+    memory: input(memory),
     query: linear("query"),
     key: linear("key"),
     value: linear("value"),
@@ -118,8 +140,8 @@ interface Joined extends NumberGrid {
 }
 
 /** One of the matrices as a pass used it. */
-export function matrixInUse(name: MatrixName, x: Tensor, weights: StateDict): Joined {
-  if (name === "x") return { ...gridFrom(x), hasBias: false };
+export function matrixInUse(name: MatrixName, x: Tensor, memory: Tensor, weights: StateDict): Joined {
+  if (isInput(name)) return { ...gridFrom(name === "x" ? x : memory), hasBias: false };
   const {
     data,
     shape: [rows = 1, columns = 1],

@@ -37,13 +37,13 @@ export function resized({ rows, columns, cells }: Painted, toRows: number, toCol
   if (toRows === rows && toColumns === columns && (cells.length === 1 || cells.length === heads)) {
     return { rows, columns, cells };
   }
-  const [keptRows, keptColumns] = [Math.min(rows, toRows), Math.min(columns, toColumns)];
-  const resize = (from: Uint8Array = new Uint8Array()) => {
-    const to = new Uint8Array(toRows * toColumns).fill(1);
-    for (let row = 0; row < keptRows; row++) {
-      to.set(from.subarray(row * columns, row * columns + keptColumns), row * toColumns);
+  const kept = { rows: Math.min(rows, toRows), columns: Math.min(columns, toColumns) };
+  const resize = (from: Uint8Array | undefined) => {
+    const next = new Uint8Array(toRows * toColumns).fill(1);
+    for (let row = 0; from && row < kept.rows; row++) {
+      next.set(from.subarray(row * columns, row * columns + kept.columns), row * toColumns);
     }
-    return to;
+    return next;
   };
   const count = cells.length === 1 ? 1 : heads;
   return { rows: toRows, columns: toColumns, cells: Array.from({ length: count }, (_, head) => resize(cells[head])) };

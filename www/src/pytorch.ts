@@ -1,6 +1,6 @@
 import type { Tensor } from "attnscope";
 import type { Picture } from "./bench.svelte.ts";
-import { MATRICES, type Origin } from "./matrices.ts";
+import { isInput, MATRICES, type Origin } from "./matrices.ts";
 import { writeNumber } from "./number-grid.ts";
 import type { EmptyRow, Fill } from "./state.ts";
 
@@ -40,17 +40,17 @@ function originOf(name: (typeof MATRICES)[number], { numbers: { source, own } }:
   return source === "own" && own ? own[name].origin : "seed";
 }
 
-function input(picture: Picture): string {
-  const { numbers, x } = picture;
-  switch (originOf("x", picture)) {
+function input(name: "x" | "memory", values: Tensor, picture: Picture): string {
+  const size = `(${name === "x" ? "n_q" : "n_k"}, d_model)`;
+  switch (originOf(name, picture)) {
     case "seed":
-      return `torch.${numbers.draw}(n, d_model)`;
+      return `torch.${picture.numbers.draw}${size}`;
     case "zeros":
-      return "torch.zeros(n, d_model)";
+      return `torch.zeros${size}`;
     case "identity":
-      return "torch.eye(n, d_model)";
+      return `torch.eye${size}`;
     default:
-      return `${literal(x)}.float()`;
+      return `${literal(values)}.float()`;
   }
 }
 
@@ -68,7 +68,7 @@ function masking({ picture, fill, isAdded }: ProgramOptions): string[] {
 
 function numbersToWrite(picture: Picture): number {
   return MATRICES.filter((name) => ["typed", "one_hot", "sinusoidal"].includes(originOf(name, picture)))
-    .map((name) => (name === "x" ? picture.x : picture.weights?.[`${name}.weight`])?.data.length ?? 0)
+    .map((name) => (isInput(name) ? picture[name] : picture.weights?.[`${name}.weight`])?.data.length ?? 0)
     .reduce((sum, size) => sum + size, 0);
 }
 
@@ -77,12 +77,12 @@ export function program(options: ProgramOptions): string | null {
   const { picture, fill, emptyRow } = options;
   const { mask } = picture.after;
   if (numbersToWrite(picture) > MOST_NUMBERS) return null;
-  const { numbers, sizes, off, tokens } = picture;
+  const { numbers, sizes, off, tokens, keyTokens, x, memory } = picture;
   const { dModel, nHeads, dK, dV } = sizes;
   const isDrawn = numbers.source !== "readable";
   const isSplitEvenly = dK * nHeads === dModel && dV === dK;
   const [k, v] = isSplitEvenly ? ["d_model // n_heads", "d_model // n_heads"] : [dK, dV];
-  const own = MATRICES.filter((name) => name !== "x").flatMap((name) =>
+  const own = MATRICES.filter((name) => !isInput(name)).flatMap((name) =>
     assigned(name, originOf(name, picture), picture),
   );
   const zeroes = mask !== null && fill === "-inf" && emptyRow === "zero" ? ".nan_to_num(0.0)" : "";
@@ -93,23 +93,23 @@ export function program(options: ProgramOptions): string | null {
     "",
     "torch.set_grad_enabled(False)",
     ...(isDrawn ? [`torch.manual_seed(${numbers.seed})`] : []),
-    `n, d_model, n_heads = ${tokens.length}, ${dModel}, ${nHeads}`,
+    `n_q, n_k, d_model, n_heads = ${tokens.length}, ${keyTokens.length}, ${dModel}, ${nHeads}`,
     `d_k, d_v = ${k}, ${v}`,
-    "n_q = n_k = n",
-    `x = ${input(picture)}`,
+    `x = ${input("x", x, picture)}`,
+    memory === null ? "memory = x" : `memory = ${input("memory", memory, picture)}`,
     "query, key = (torch.nn.Linear(d_model, n_heads * d_k) for _ in range(2))",
     "value, out = torch.nn.Linear(d_model, n_heads * d_v), torch.nn.Linear(n_heads * d_v, d_model)",
     ...own,
     "",
     "def heads(t):  # [n, n_heads * d] -> [n_heads, n, d]",
-    "    return t.view(n, n_heads, -1).transpose(0, 1)",
+    "    return t.view(len(t), n_heads, -1).transpose(0, 1)",
     "",
-    "q, k, v = heads(query(x)), heads(key(x)), heads(value(x))",
+    "q, k, v = heads(query(x)), heads(key(memory)), heads(value(memory))",
     "scores = q @ k.transpose(-2, -1) / d_k ** 0.5",
     ...masking(options),
     `weights = scores.softmax(-1)${zeroes}`,
     `context = ${context}`,
-    "output = out(context.transpose(0, 1).reshape(n, -1))",
+    "output = out(context.transpose(0, 1).reshape(n_q, -1))",
     "print(weights)",
   ].join("\n");
 }

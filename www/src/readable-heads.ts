@@ -9,6 +9,8 @@ const ROLES: readonly HeadRole[] = ["previous", "first", "same", "even"];
 export interface ReadableModel {
   /** `[n, dModel]`: which word it is, beside where it stands. */
   readonly x: Tensor;
+  /** `[nK, dModel]`: the same of the line that keys and values come from. */
+  readonly memory: Tensor;
   readonly sizes: { readonly dModel: number; readonly nHeads: number; readonly dK: number; readonly dV: number };
   readonly weights: StateDict;
   /** A name for each column of the input and the output. */
@@ -55,10 +57,10 @@ function oneHot(i: number, size: number): number[] {
  * key one place earlier; "first" asks for position 0 whatever the token, through the bias; "same" compares the words;
  * "even" asks for nothing, so every score is 0. Values carry the word, and the output is the mean over heads.
  */
-export function readableHeads(tokens: readonly string[]): ReadableModel {
-  const spelled = tokens.map((token) => token.toLowerCase());
-  const vocabulary = [...new Set(spelled)];
-  const angles = waves(tokens.length);
+export function readableHeads(tokens: readonly string[], keyTokens = tokens): ReadableModel {
+  const spelled = (line: readonly string[]) => line.map((token) => token.toLowerCase());
+  const vocabulary = [...new Set([...spelled(tokens), ...spelled(keyTokens)])];
+  const angles = waves(Math.max(tokens.length, keyTokens.length));
   const wordAngles = waves(vocabulary.length);
   const isOneHot = vocabulary.length <= ONE_HOT_LIMIT;
   const identity = (word: number) => (isOneHot ? oneHot(word, vocabulary.length) : place(word, wordAngles));
@@ -70,13 +72,16 @@ export function readableHeads(tokens: readonly string[]): ReadableModel {
   const dK = Math.max(wordSize, positionSize);
   const dV = wordSize;
 
-  const x = tensor(tokens.length, dModel);
-  spelled.forEach((word, i) => {
-    x.data.set([...identity(vocabulary.indexOf(word)), ...place(i, angles)], i * dModel);
-  });
+  const embed = (line: readonly string[]) => {
+    const rows = tensor(line.length, dModel);
+    spelled(line).forEach((word, i) => {
+      rows.data.set([...identity(vocabulary.indexOf(word)), ...place(i, angles)], i * dModel);
+    });
+    return rows;
+  };
 
   // How far the wanted score stands above the others once it was divided by sqrt(d_k): enough for a weight near 0.9.
-  const margin = (2 + Math.log(tokens.length)) * Math.sqrt(dK);
+  const margin = (2 + Math.log(keyTokens.length)) * Math.sqrt(dK);
   const byPlace = margin / 3;
   const byWord = isOneHot ? margin : margin / 3;
 
@@ -115,7 +120,8 @@ export function readableHeads(tokens: readonly string[]): ReadableModel {
 
   const zeros = (size: number): Tensor => ({ data: new Float32Array(size), shape: [size] });
   return {
-    x,
+    x: embed(tokens),
+    memory: embed(keyTokens),
     sizes: { dModel, nHeads, dK, dV },
     weights: {
       "query.weight": queryWeight,

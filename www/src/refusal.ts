@@ -1,7 +1,7 @@
 import { AttnError } from "attnscope";
 import type { RuleNumbers } from "./state.ts";
 
-export type Field = "sentence" | "seed" | "nHeads" | "dModel" | "dK" | "dV" | keyof RuleNumbers;
+export type Field = "sentence" | "keySentence" | "seed" | "nHeads" | "dModel" | "dK" | "dV" | keyof RuleNumbers;
 
 /** What was refused, and the field it concerns. */
 export interface Problem {

@@ -10,6 +10,7 @@ export function axesOf(stage: Stage): Axes {
     case "masked":
     case "weights":
       return { row: "query", column: "key" };
+    case "key_input":
     case "key":
     case "value":
       return { row: "key", column: "feature" };
@@ -18,15 +19,21 @@ export function axesOf(stage: Stage): Axes {
   }
 }
 
+/** The tokens that a stage's rows are of. */
+export function rowsOf(picture: Picture, stage: Stage): readonly string[] {
+  return axesOf(stage).row === "key" ? picture.keyTokens : picture.tokens;
+}
+
 /** A name for each column of a stage: the keys, the features where they have names, else numbers. */
 export function columnsOf(picture: Picture, stage: Stage): readonly string[] {
-  if (axesOf(stage).column === "key") return picture.tokens;
+  if (axesOf(stage).column === "key") return picture.keyTokens;
   const { trace } = picture.after;
   const count = trace.stage(stage).shape.at(-1) ?? 0;
   const { features } = picture;
   const words = trace.stage("value").shape.at(-1) ?? 1;
   const names: Partial<Record<Stage, (column: number) => string | undefined>> = {
     input: (column) => features[column],
+    key_input: (column) => features[column],
     value: (column) => features[column],
     context: (column) => features[column],
     concat: (column) => features[column % words],

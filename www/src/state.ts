@@ -1,4 +1,4 @@
-import type { Place, Stage } from "attnscope";
+import type { Place, Stage, TorchConvention } from "attnscope";
 import type { ScaleKind } from "attnscope/views";
 import { type Matrices, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
@@ -72,11 +72,15 @@ export interface ViewState {
   readonly scale: ScaleKind;
   /** What the colours reach over: all heads, or each head by itself. */
   readonly range: Range;
+  /** The convention in which the mask's code is written. */
+  readonly convention: TorchConvention;
 }
 
 /** What a person has chosen and made: all that undo takes back. */
 export interface Work {
   readonly sentence: string;
+  /** Where keys and values come from, for cross-attention; null where they come from the sentence itself. */
+  readonly keySentence: string | null;
   readonly numbers: Numbers;
   /** One mask, or two that are compared. */
   readonly masks: readonly MaskState[];
@@ -114,6 +118,7 @@ export const NO_MASK: MaskState = {
 
 export const START: BenchState = {
   sentence: "the cat sat on the mat",
+  keySentence: null,
   numbers: { source: "readable", draw: "rand", seed: "42", nHeads: "4", dModel: "16", dK: "", dV: "", own: null },
   masks: [NO_MASK],
   edited: 0,
@@ -121,13 +126,14 @@ export const START: BenchState = {
   emptyRow: "nan",
   comparing: "with",
   heads: { off: [], isAveraged: false, isSorted: false },
-  view: { looking: "matrix", scale: "linear", range: "shared" },
+  view: { looking: "matrix", scale: "linear", range: "shared", convention: "sdpa" },
   place: { stage: "weights", head: 0, query: 2, key: 1, feature: 0 },
 };
 
 /** The stages of the bench's pass. */
 const STAGES = [
   "input",
+  "key_input",
   "query",
   "key",
   "value",
@@ -175,6 +181,7 @@ const readMask = record<MaskState>(
 const readFields: Reader<BenchState> = record<BenchState>(
   {
     sentence: text(LIMITS.sentence),
+    keySentence: orNull(text(LIMITS.sentence)),
     numbers: record<Numbers>(
       {
         source: oneOf("readable", "torch", "own"),
@@ -202,6 +209,7 @@ const readFields: Reader<BenchState> = record<BenchState>(
         looking: oneOf("matrix", "lines", "bars"),
         scale: oneOf("linear", "log", "row"),
         range: oneOf("shared", "each"),
+        convention: oneOf("sdpa", "mha", "additive"),
       },
       START.view,
     ),

@@ -47,6 +47,10 @@ const en = {
   notStored: "The browser keeps nothing for this page: what is here is lost with the tab. Save gives it as a file.",
 
   sentence: "Sentence",
+  queries: "Queries",
+  keysAndValues: "Keys and values",
+  cross: "keys from another line",
+  askKey: (token: string) => `key ${token}`,
   tokens: (query: string, head: number) => `What “${query}” attends to in head ${head}. Choose a token to ask another.`,
   askToken: (token: string) => `query ${token}`,
 
@@ -85,6 +89,7 @@ const en = {
   stages: "Stages of the pass",
   stage: {
     input: "input",
+    key_input: "key input",
     query: "query",
     key: "key",
     value: "value",
@@ -98,6 +103,7 @@ const en = {
   } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   stageNote: {
     input: "One row a token: which word it is, and where it stands.",
+    key_input: "The line that keys and values come from, one row a token.",
     query: "What each token asks for.",
     key: "What each token answers to.",
     value: "What each token hands on.",
@@ -139,9 +145,9 @@ const en = {
   linesLabel: (stage: string) => `${stage} as lines from queries to keys: rows are queries, columns are keys`,
   barsLabel: (stage: string) => `${stage} of the selected query as bars: rows are keys, columns are heads`,
   scale: "Colours",
-  scales: { linear: "linear", log: "logarithmic", row: "by row maximum" },
+  scales: { linear: "linear", log: "logarithmic", row: "row maximum" },
   range: "Range of the colours",
-  ranges: { shared: "same for all heads", each: "each head its own" },
+  ranges: { shared: "shared", each: "per head" },
   hidden: "hidden",
   rowMaximum: "row maximum",
   zoom: {
@@ -303,6 +309,10 @@ const zh: Text = {
   notStored: "浏览器没有为本页保存任何内容：关闭标签页后就会丢失。可用“保存”存成文件。",
 
   sentence: "句子",
+  queries: "查询",
+  keysAndValues: "键与值",
+  cross: "键来自另一行",
+  askKey: (token) => `键 ${token}`,
   tokens: (query, head) => `第 ${head} 个头中“${query}”关注谁。点选词元可换一个查询。`,
   askToken: (token) => `查询 ${token}`,
 
@@ -336,6 +346,7 @@ const zh: Text = {
   stages: "计算的各个阶段",
   stage: {
     input: "输入",
+    key_input: "键输入",
     query: "查询",
     key: "键",
     value: "值",
@@ -349,6 +360,7 @@ const zh: Text = {
   },
   stageNote: {
     input: "每行一个词元：是哪个词，在哪个位置。",
+    key_input: "键与值所来自的一行，每行一个词元。",
     query: "每个词元在问什么。",
     key: "每个词元以什么应答。",
     value: "每个词元交出什么。",

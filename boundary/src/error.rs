@@ -6,6 +6,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::convert::plain;
 
+/// The JavaScript error of an engine error.
 pub fn throw(error: AttnError) -> JsValue {
     let thrown = Error::new(&error.to_string());
     for (name, value) in [("code", error.code().as_str().into()), ("details", plain(&error))] {

@@ -6,6 +6,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::throw;
 
+/// A result whose error is what JavaScript throws.
 pub type Thrown<T> = Result<T, JsValue>;
 
 /// `{ data: Float32Array, shape: number[] }`, copied.
@@ -17,10 +18,12 @@ pub fn tensor_in(value: &JsValue) -> Thrown<Tensor> {
     Tensor::new(data.to_vec(), shape).map_err(throw)
 }
 
+/// The same where there may be none.
 pub fn optional_tensor(value: &JsValue) -> Thrown<Option<Tensor>> {
     if value.is_undefined() || value.is_null() { Ok(None) } else { tensor_in(value).map(Some) }
 }
 
+/// `{ data, shape }`, copied.
 pub fn tensor_out(tensor: &Tensor) -> JsValue {
     object(&[
         ("data", Float32Array::from(&tensor.data[..]).into()),
@@ -28,6 +31,7 @@ pub fn tensor_out(tensor: &Tensor) -> JsValue {
     ])
 }
 
+/// A plain object with these properties.
 pub fn object(entries: &[(&str, JsValue)]) -> JsValue {
     let object = Object::new();
     for (name, value) in entries {
@@ -41,4 +45,25 @@ pub fn object(entries: &[(&str, JsValue)]) -> JsValue {
 pub fn plain<T: serde::Serialize>(value: &T) -> JsValue {
     let serializer = serde_wasm_bindgen::Serializer::json_compatible();
     value.serialize(&serializer).unwrap_or(JsValue::UNDEFINED)
+}
+
+/// Bytes from JavaScript's numbers, which may be larger than any address here.
+pub fn limit(max_bytes: f64) -> usize {
+    max_bytes as usize
+}
+
+/// A state dict of `[name, tensor]` pairs.
+pub fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
+    entries
+        .iter()
+        .map(|entry| {
+            let entry: Array = entry.unchecked_into();
+            Ok((entry.get(0).as_string().unwrap_or_default(), tensor_in(&entry.get(1))?))
+        })
+        .collect()
+}
+
+/// `[name, tensor]` pairs of a state dict.
+pub fn dict_out(dict: Vec<(String, Tensor)>) -> Array {
+    dict.into_iter().map(|(name, tensor)| Array::of2(&name.into(), &tensor_out(&tensor))).collect()
 }

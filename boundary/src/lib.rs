@@ -1,0 +1,7 @@
+//! What crosses between Rust and JavaScript, for every WebAssembly module of the package.
+
+mod convert;
+mod error;
+
+pub use convert::{Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_out};
+pub use error::throw;

@@ -1,0 +1,39 @@
+// Files of tensors: a WebAssembly module of their own, loaded in the engine's realm when the first file comes.
+import { AttnError, plainError } from "./errors.ts";
+import type { Tensor } from "./tensor.ts";
+import init, * as bindings from "./wasm/attnscope_files.js";
+import { compile, type WasmSource } from "./wasm.ts";
+
+let ready: Promise<unknown> | undefined;
+
+/** @throws AttnError */
+async function files<T>(source: WasmSource | undefined, run: (glue: typeof bindings) => T): Promise<T> {
+  ready ??= compile(source ?? new URL("./wasm/attnscope_files.wasm", import.meta.url))
+    .then((module) => init({ module_or_path: module }))
+    .catch((reason: unknown) => {
+      ready = undefined;
+      throw new AttnError("bad_file", `the reader of files could not be loaded: ${reason}`, { found: String(reason) });
+    });
+  await ready;
+  try {
+    return run(bindings);
+  } catch (thrown) {
+    const plain = plainError(thrown);
+    if (plain) throw new AttnError(plain.code, plain.message, plain.details);
+    bindings.__wbg_reset_state();
+    throw new AttnError("bad_file", `the reader of files crashed on this one: ${thrown}`, { found: String(thrown) });
+  }
+}
+
+export function readTensors(
+  bytes: Uint8Array,
+  format: string | undefined,
+  maxBytes: number,
+  source?: WasmSource,
+): Promise<[string, Tensor][]> {
+  return files(source, (glue) => glue.readTensors(bytes, format, maxBytes) as [string, Tensor][]);
+}
+
+export function writeTensors(entries: [string, Tensor][], format: string, source?: WasmSource): Promise<Uint8Array> {
+  return files(source, (glue) => glue.writeTensors(entries, format));
+}
