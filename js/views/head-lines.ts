@@ -3,7 +3,7 @@ import { headColor } from "./head-colors.ts";
 import { headToggles } from "./head-toggles.ts";
 import { type HeadsOptions, listen, placeIn, pointedIn, sizesOf, unlisten, weightAt, writeWeight } from "./heads.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
-import { ASIDE, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
+import { aside, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
 import { linesSvg } from "./lines-svg.ts";
 import type { Cell } from "./matrix.ts";
 import { type Context, type Frame, type Layout, type SurfaceOptions, surface } from "./surface.ts";
@@ -82,7 +82,7 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
     const { context, layout: at, theme } = frame;
     const { heads } = sizesOf(options);
     const value = weightAt(options, head, query, key);
-    const look = lineLook(value, options.reach ?? 1, strength);
+    const look = lineLook(value, options.reach ?? 1, heads, strength);
     const [from, to] = [at.labelWidth + GAP, at.right - GAP];
     const beside = besides(head, heads);
     const [y0, y1] = [middle(query, frame) + beside, middle(key, frame) + beside];
@@ -113,12 +113,13 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
     const { queries, keys } = sizesOf(options);
     const { reach = 1 } = options;
     const [first, last] = inSight(frame, queries);
+    const strength = aside(shown.size, last - first);
     clip(frame);
     for (const head of shown) {
       for (let query = first; query < last; query++) {
         for (let key = 0; key < keys; key++) {
           if (Math.abs(weightAt(options, head, query, key)) >= LEAST_ASIDE * reach)
-            drawLine(frame, head, query, key, ASIDE);
+            drawLine(frame, head, query, key, strength);
         }
       }
     }
@@ -173,7 +174,9 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
     // Pointing at a key asks who attends to it; else the lines are those of the query.
     const isKey = hovered !== null && hovered.column !== place.key;
     clip(frame);
-    for (const head of shown) {
+    // The selected head's lines lie on top.
+    const order = [...shown].sort((a, b) => Number(a === place.head) - Number(b === place.head));
+    for (const head of order) {
       for (let i = 0; i < (isKey ? queries : keys); i++) {
         const [from, to] = isKey ? [i, key] : [query, i];
         if (Math.abs(weightAt(options, head, from, to)) >= LEAST * reach) drawLine(frame, head, from, to, 1);

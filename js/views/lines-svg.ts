@@ -1,7 +1,7 @@
 import { headColor } from "./head-colors.ts";
 import { type HeadsOptions, placeIn, sizesOf, weightAt } from "./heads.ts";
 import { shortLabel, textWidth } from "./labels.ts";
-import { ASIDE, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
+import { aside, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
 import { type Colors, node, type Part, text } from "./svg.ts";
 
 const SPAN = 320;
@@ -32,7 +32,7 @@ export function linesSvg(options: HeadsOptions, shown: ReadonlySet<number>, { da
     for (let key = 0; key < keys; key++) {
       const value = weightAt(options, head, query, key);
       if (!(Math.abs(value) >= least * reach)) continue;
-      const look = lineLook(value, reach, strength);
+      const look = lineLook(value, reach, heads, strength);
       const beside = besides(head, heads);
       lines.push(
         node("path", {
@@ -46,7 +46,8 @@ export function linesSvg(options: HeadsOptions, shown: ReadonlySet<number>, { da
     }
   };
   for (const head of ordered) {
-    for (let query = 0; query < queries; query++) if (query !== place.query) draw(head, query, LEAST_ASIDE, ASIDE);
+    for (let query = 0; query < queries; query++)
+      if (query !== place.query) draw(head, query, LEAST_ASIDE, aside(ordered.length, queries));
   }
   for (const head of ordered) draw(head, place.query, LEAST, 1);
 

@@ -73,14 +73,14 @@ function fill(from: Level, block: number, { top, left, bottom, right }: Region, 
         const end = row * rowStride + lastColumn * columnStride;
         for (let i = row * rowStride + x * block * columnStride; i < end; i += columnStride) {
           const value = (data[i] as number) * factor;
-          if (covered !== null && covered[i] !== 0 && !Number.isNaN(value)) continue;
           const size = Math.abs(value);
-          if (size > largest) {
-            largest = size;
-            peak = value;
-          } else if (Number.isNaN(size)) {
+          if (size <= largest) continue;
+          if (Number.isNaN(size)) {
             largest = Infinity;
             peak = Number.NaN;
+          } else if (covered === null || covered[i] === 0) {
+            largest = size;
+            peak = value;
           }
         }
       }
@@ -198,13 +198,14 @@ export class Peaks {
       const end = row * rowStride + this.columns * columnStride;
       for (let i = row * rowStride; i < end; i += columnStride) {
         const value = data[i] as number;
-        if (covered !== null && covered[i] !== 0 && !Number.isNaN(value)) continue;
         const size = Math.abs(value);
-        if (size < Infinity) {
-          if (size > largest) largest = size;
-        } else if (Number.isNaN(value)) nan = true;
-        else if (value > 0) plus = true;
-        else minus = true;
+        if (size <= largest) continue;
+        if (Number.isNaN(size)) nan = true;
+        else if (covered === null || covered[i] === 0) {
+          if (size < Infinity) largest = size;
+          else if (value > 0) plus = true;
+          else minus = true;
+        }
       }
       if (factors) factors[row] = largest > 0 ? 1 / largest : 1;
       reach = Math.max(reach, largest);

@@ -30,7 +30,7 @@ const BAR = 12;
 const HEADING = 40;
 const MOST_HEIGHT = 620;
 const GAP = 8;
-const NARROWEST = 84;
+const NARROWEST = 112;
 const WIDEST = 240;
 
 /** One query's row as bars: a line for each key, a column for each head, and every number. */

@@ -111,6 +111,7 @@ test("a seed gives PyTorch's numbers", async ({ page }) => {
   await page.getByTestId("d-model").fill("8");
   await expect(page.getByTestId("program")).toHaveValue(/manual_seed\(7\)\nn_q, n_k, d_model, n_heads = 6, 6, 8, 2/);
   await expect(page.getByRole("grid", { name: /^head 3/ })).toHaveCount(0);
+  await expect(page.getByTestId("strip").locator("label").first()).toContainText("6 × 8");
 
   const engine = await createEngine();
   const generator = engine.torchGenerator(7);

@@ -1,4 +1,4 @@
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Locator, type Page, test } from "@playwright/test";
 import { HARNESS } from "./ports.ts";
 
 declare const views: typeof import("attnscope/views");
@@ -47,6 +47,19 @@ async function openEditor(page: Page, n: number): Promise<void> {
 
 const hiddenCells = (page: Page) =>
   page.evaluate(() => Array.from(painted.allowed.keys()).filter((i) => painted.allowed[i] === 0));
+
+/** Where a grid lies once nothing moves it any more. */
+async function settled(grid: Locator) {
+  let last = await grid.boundingBox();
+  await expect(async () => {
+    const before = last;
+    await grid.page().waitForTimeout(300);
+    last = await grid.boundingBox();
+    expect(last).toEqual(before);
+  }).toPass();
+  if (!last) throw new Error("the grid has no box");
+  return last;
+}
 
 async function place(page: Page, row: number, column: number) {
   const box = await page.getByRole("grid").boundingBox();
@@ -122,43 +135,63 @@ test.describe("with a finger", () => {
   });
 });
 
-test("128 tokens, d_model 512, 8 heads: the picture follows the pointer", async ({ page }) => {
-  await page.setViewportSize({ width: 1280, height: 1400 });
-  await page.goto("/");
-  await expect(page.getByTestId("head-grid")).toBeVisible();
-  await page.locator("[data-testid=source] [value=torch]").check();
-  await page.getByTestId("n-heads").fill("8");
-  await page.getByTestId("d-model").fill("512");
-  const tokens = Array.from({ length: 128 }, (_, i) => `w${i}`);
-  await page.getByTestId("sentence").fill(tokens.join(" "));
-  await expect(page.getByTestId("head-grid").getByRole("grid")).toHaveCount(8);
-  await expect(page.getByTestId("strip")).toContainText("8 × 128 × 128");
+test.describe("in time", () => {
+  // Times are those of the machine as well, which may be busy with something else.
+  test.describe.configure({ retries: 2 });
 
-  await page.evaluate(() => {
-    const waits: number[] = [];
-    Object.assign(globalThis, { waits });
-    const note = (event: Event) => waits.push(performance.now() - event.timeStamp);
-    for (const type of ["pointerdown", "pointermove", "pointerup"]) window.addEventListener(type, note, true);
+  test("128 tokens, d_model 512, 8 heads: the picture follows the pointer", async ({ page }) => {
+    await page.setViewportSize({ width: 1280, height: 1400 });
+    await page.goto("/");
+    await expect(page.getByTestId("head-grid")).toBeVisible();
+    await page.locator("[data-testid=source] [value=torch]").check();
+    await page.getByTestId("n-heads").fill("8");
+    await page.getByTestId("d-model").fill("512");
+    const tokens = Array.from({ length: 128 }, (_, i) => `w${i}`);
+    await page.getByTestId("sentence").fill(tokens.join(" "));
+    await expect(page.getByTestId("head-grid").getByRole("grid")).toHaveCount(8);
+    await expect(page.getByTestId("strip")).toContainText("8 × 128 × 128");
+
+    await page.evaluate(() => {
+      const waits: number[] = [];
+      Object.assign(globalThis, { waits });
+      const note = (event: Event) => waits.push(performance.now() - event.timeStamp);
+      for (const type of ["pointerdown", "pointermove", "pointerup"]) window.addEventListener(type, note, true);
+      // The status line says the time of every pass.
+      const passes: string[] = [];
+      Object.assign(globalThis, { passes });
+      const status = document.querySelector("[data-testid=status]") as HTMLElement;
+      const count = () => passes.push(status.textContent ?? "");
+      new MutationObserver(count).observe(status, { subtree: true, characterData: true, childList: true });
+    });
+    const grid = page.getByTestId("mask-editor").getByRole("grid");
+    const box = await settled(grid);
+    const at = (column: number) => box.x + ((column + 0.5) * box.width) / 128;
+    const y = box.y + (100.5 * box.height) / 128;
+    await page.mouse.move(at(20), y);
+    await page.mouse.down();
+    for (let column = 21; column < 50; column++) await page.mouse.move(at(column), y);
+    await page.mouse.up();
+
+    // The numbers under the selected cell are those of the whole stroke.
+    await expect(page.getByRole("button", { name: "painted", exact: true })).toHaveAttribute("aria-pressed", "true");
+    await expect(page.getByTestId("head-grid").getByRole("gridcell").first()).toHaveAttribute(
+      "aria-label",
+      "head 1, query w100, key w49, 0.00",
+    );
+    const { waits, passes } = await page.evaluate(() => {
+      const { waits, passes } = globalThis as unknown as { waits: number[]; passes: string[] };
+      return { waits, passes };
+    });
+    const times = passes.map((status) => Number(status.match(/([\d.]+) ms/)?.[1]));
+    console.log({
+      events: waits.length,
+      longestWait: Math.max(...waits),
+      passes: times.length,
+      pass: Math.max(...times),
+    });
+    // Never a pass for an event that was already in another, and none queued up.
+    expect(times.length).toBeGreaterThan(1);
+    expect(times.length).toBeLessThanOrEqual(waits.length);
+    expect(Math.max(...waits)).toBeLessThan(Math.max(100, ...times));
   });
-  const grid = page.getByTestId("mask-editor").getByRole("grid");
-  await expect(grid).toHaveAttribute("aria-rowcount", "128");
-  const box = await grid.boundingBox();
-  if (!box) throw new Error("the grid has no box");
-  const at = (column: number) => box.x + ((column + 0.5) * box.width) / 128;
-  const y = box.y + (100.5 * box.height) / 128;
-  await page.mouse.move(at(20), y);
-  await page.mouse.down();
-  for (let column = 21; column < 50; column++) await page.mouse.move(at(column), y);
-  await page.mouse.up();
-
-  // The numbers under the selected cell are those of the whole stroke.
-  await expect(page.getByRole("button", { name: "painted", exact: true })).toHaveAttribute("aria-pressed", "true");
-  await expect(page.getByTestId("head-grid").getByRole("gridcell").first()).toHaveAttribute(
-    "aria-label",
-    "head 1, query w100, key w49, 0.00",
-  );
-  const waits = await page.evaluate(() => (globalThis as unknown as { waits: number[] }).waits);
-  const milliseconds = Number((await page.getByTestId("status").textContent())?.match(/([\d.]+) ms/)?.[1]);
-  console.log({ events: waits.length, longestWait: Math.max(...waits), pass: milliseconds });
-  expect(Math.max(...waits)).toBeLessThan(100);
 });

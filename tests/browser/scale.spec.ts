@@ -4,6 +4,9 @@ import { HARNESS } from "./ports.ts";
 declare const views: typeof import("attnscope/views");
 declare const attnscope: typeof import("attnscope");
 
+// Times are those of the machine as well, which may be busy with something else.
+test.describe.configure({ retries: 2 });
+
 const N = 2048;
 
 test.beforeEach(async ({ page }) => {

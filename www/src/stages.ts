@@ -59,7 +59,7 @@ export function byHead({ data, shape }: Tensor): Tensor {
 
 const differences = new WeakMap<Float32Array, { readonly from: Float32Array; readonly made: Tensor }>();
 
-/** One minus the other; made once for a pair of passes. */
+/** One minus the other; made once for two passes. */
 export function difference(one: Tensor, other: Tensor): Tensor {
   const known = differences.get(one.data);
   if (known?.from === other.data) return known.made;
