@@ -5,7 +5,7 @@
 
 use attnscope::AttnError;
 use attnscope_boundary::{Thrown, throw};
-use js_sys::{Array, Object, Uint8Array};
+use js_sys::{Array, ArrayBuffer, Object, Uint8Array};
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use wasm_bindgen::prelude::*;
@@ -117,6 +117,11 @@ fn shown(value: &JsValue) -> String {
     debugged.trim_start_matches("JsValue(").trim_end_matches(')').into()
 }
 
+/// A number, also from a list of 64-bit ones.
+fn number(value: &JsValue) -> Option<f64> {
+    value.as_f64().or_else(|| i64::try_from(value.clone()).ok().map(|whole| whole as f64))
+}
+
 struct Value(JsValue);
 
 impl<'de> Deserializer<'de> for Value {
@@ -126,7 +131,7 @@ impl<'de> Deserializer<'de> for Value {
         let value = self.0;
         let result = if let Some(flag) = value.as_bool() {
             visitor.visit_bool(flag)
-        } else if let Some(number) = value.as_f64() {
+        } else if let Some(number) = number(&value) {
             const LARGEST: f64 = (1u64 << 53) as f64;
             match number {
                 whole if whole.fract() == 0.0 && (0.0..=LARGEST).contains(&whole) => visitor.visit_u64(whole as u64),
@@ -137,8 +142,8 @@ impl<'de> Deserializer<'de> for Value {
             visitor.visit_string(text)
         } else if let Some(bytes) = value.dyn_ref::<Uint8Array>() {
             visitor.visit_byte_buf(bytes.to_vec())
-        } else if let Some(list) = value.dyn_ref::<Array>() {
-            visitor.visit_seq(Items { list, next: 0 })
+        } else if Array::is_array(&value) || ArrayBuffer::is_view(&value) {
+            visitor.visit_seq(Items { list: &Array::from(&value), next: 0 })
         } else if let Some(object) = value.dyn_ref::<Object>() {
             visitor.visit_map(Entries { entries: Object::entries(object), next: 0 })
         } else {
@@ -150,6 +155,14 @@ impl<'de> Deserializer<'de> for Value {
             }
             problem
         })
+    }
+
+    /// A list, or a typed array of whatever kind.
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0.dyn_ref::<Uint8Array>() {
+            Some(bytes) => visitor.visit_seq(Items { list: &Array::from(bytes), next: 0 }),
+            None => self.deserialize_any(visitor),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
@@ -176,7 +189,7 @@ impl<'de> Deserializer<'de> for Value {
     }
 
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct seq tuple
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct tuple
         tuple_struct map struct identifier ignored_any
     }
 }
