@@ -9,7 +9,10 @@ const pressed = (page: Page, name: string) =>
 
 async function enter(page: Page, title: string | RegExp) {
   await page.getByTestId("lessons").click();
-  await page.getByRole("list", { name: /Lessons|课程/ }).getByRole("button", { name: title }).click();
+  await page
+    .getByRole("list", { name: /Lessons|课程/ })
+    .getByRole("button", { name: title })
+    .click();
   await expect(panel(page)).toBeVisible();
   await expect(done(page)).toHaveCount(0);
 }
@@ -107,7 +110,8 @@ test("what the sentences say of numbers is so", async ({ page }) => {
   await openStage(page, "weights");
   await expect(done(page)).toHaveCount(4);
   const said = (await done(page).last().textContent()) ?? "";
-  const [, weight, unscaled] = /largest weight is ([\d.]+)\. Without the division it would be ([\d.]+):/.exec(said) ?? [];
+  const [, weight, unscaled] =
+    /largest weight is ([\d.]+)\. Without the division it would be ([\d.]+):/.exec(said) ?? [];
   expect(Number(unscaled)).toBeGreaterThan(Number(weight));
 
   await select(page, 1, 6, 1, 0);

@@ -312,9 +312,8 @@ export const LESSON: Record<LessonName, Lesson> = {
         },
         isDone: ({ state: { place } }) => place.stage === "scores",
         seen: {
-          en: (now) =>
-            `With d_k = ${now.picture.sizes.dK}, the selected row runs from ${span(now, "scores").join(" to ")}.`,
-          zh: (now) => `d_k = ${now.picture.sizes.dK} 时，所选的行从 ${span(now, "scores").join(" 到 ")}。`,
+          en: "A score is a sum of d_k products, here 4. The legend says how far the scores reach.",
+          zh: "一个分数是 d_k 个乘积之和，这里是 4 个。图例标出分数能到多远。",
         },
       },
       {
@@ -324,8 +323,10 @@ export const LESSON: Record<LessonName, Lesson> = {
         },
         isDone: ({ picture: { sizes } }) => sizes.dK >= 64,
         seen: {
-          en: "A score is a sum of d_k products. Of 16 times as many it spreads about √16 = 4 times as wide.",
-          zh: "一个分数是 d_k 个乘积之和。项数变为 16 倍，散布大约变宽 √16 = 4 倍。",
+          en: (now) =>
+            `The selected row runs from ${span(now, "scores").join(" to ")} now. Sums of 16 times as many products spread about √16 = 4 times as wide.`,
+          zh: (now) =>
+            `现在所选的行从 ${span(now, "scores").join(" 到 ")}。相加的乘积多到 16 倍，散布大约宽到 √16 = 4 倍。`,
         },
       },
       {
