@@ -86,21 +86,23 @@ const LESSONS: Record<string, ((page: Page) => Promise<void>)[]> = {
   ],
 };
 
-test("every step completes when it is done, and none before", async ({ page }) => {
-  for (const [title, steps] of Object.entries(LESSONS)) {
-    await enter(page, title);
-    await expect(panel(page).getByRole("heading")).toBeFocused();
-    await expect(panel(page).getByRole("listitem")).toHaveCount(steps.length);
-    for (const [i, doIt] of steps.entries()) {
-      await expect(done(page)).toHaveCount(i);
-      await expect(panel(page).locator("[aria-current=step]")).toHaveCount(1);
-      await doIt(page);
-      await expect(done(page)).toHaveCount(i + 1);
-      await expect(panel(page).getByRole("status")).not.toBeEmpty();
+for (const width of [1280, 360])
+  test(`every step completes when it is done, and none before, ${width} px wide`, async ({ page }) => {
+    await page.setViewportSize({ width, height: 800 });
+    for (const [title, steps] of Object.entries(LESSONS)) {
+      await enter(page, title);
+      await expect(panel(page).getByRole("heading")).toBeFocused();
+      await expect(panel(page).getByRole("listitem")).toHaveCount(steps.length);
+      for (const [i, doIt] of steps.entries()) {
+        await expect(done(page)).toHaveCount(i);
+        await expect(panel(page).locator("[aria-current=step]")).toHaveCount(1);
+        await doIt(page);
+        await expect(done(page)).toHaveCount(i + 1);
+        await expect(panel(page).getByRole("status")).not.toBeEmpty();
+      }
+      await expect(panel(page).getByRole("status")).toContainText("The lesson is done.");
     }
-    await expect(panel(page).getByRole("status")).toContainText("The lesson is done.");
-  }
-});
+  });
 
 test("what the sentences say of numbers is so", async ({ page }) => {
   await enter(page, "Why √d_k");

@@ -124,8 +124,8 @@ export const LESSON: Record<LessonName, Lesson> = {
         },
         isDone: ({ state: { place } }) => place.head === 2 && place.query === 4,
         seen: {
-          en: "Head 3 asks something else: where is the same word? Both answers are near 1 in all, and one row has only 1 to give.",
-          zh: "头 3 问的是另一件事：相同的词在哪里？两个答案各自都要近 1 的权重，而一行总共只有 1。",
+          en: "Head 3 asks something else: where is the same word? A row has only 1 to give, so one head cannot answer both in full.",
+          zh: "头 3 问的是另一件事：相同的词在哪里？一行总共只有 1 可分，一个头无法完整回答两个问题。",
         },
       },
       {
@@ -344,9 +344,9 @@ export const LESSON: Record<LessonName, Lesson> = {
         isDone: ({ state: { place } }) => place.stage === "weights",
         seen: {
           en: (now) =>
-            `The row’s largest weight is ${peak(rowOf(now, "scaled"))}. Without the division it would be ${peak(rowOf(now, "scores"))}: softmax would pick one key by chance, and hardly learn.`,
+            `The row’s largest weight is ${peak(rowOf(now, "scaled"))}. Without the division it would be ${peak(rowOf(now, "scores"))}: softmax would settle on one key by chance, where its gradient is near 0.`,
           zh: (now) =>
-            `这一行最大的权重是 ${peak(rowOf(now, "scaled"))}。不除的话会是 ${peak(rowOf(now, "scores"))}：softmax 会偶然选中一个键，几乎学不动。`,
+            `这一行最大的权重是 ${peak(rowOf(now, "scaled"))}。不除的话会是 ${peak(rowOf(now, "scores"))}：softmax 会偶然认定一个键，那里的梯度接近 0。`,
         },
       },
     ],
