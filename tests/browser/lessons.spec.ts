@@ -1,4 +1,4 @@
-import { expect, type Page } from "@playwright/test";
+import { expect, type Locator, type Page } from "@playwright/test";
 import { centre, choose, expectAccessible, head, maskGrid, rule, test } from "./bench.ts";
 
 const panel = (page: Page) => page.getByTestId("lesson");
@@ -17,15 +17,18 @@ async function enter(page: Page, title: string | RegExp) {
   await expect(done(page)).toHaveCount(0);
 }
 
+/** Clear of the lesson, which covers the top of a narrow page. */
+const toMiddle = (grid: Locator) => grid.evaluate((element) => element.scrollIntoView({ block: "center" }));
+
 async function select(page: Page, number: number, tokens: number, row: number, column: number) {
-  await head(page, number).scrollIntoViewIfNeeded();
+  await toMiddle(head(page, number));
   const { x, y } = await centre(head(page, number), tokens, row, column);
   await page.mouse.click(x, y);
 }
 
 async function hideRow(page: Page, tokens: number, row: number, from: number, to: number) {
   const grid = maskGrid(page);
-  await grid.scrollIntoViewIfNeeded();
+  await toMiddle(grid);
   const [start, end] = [await centre(grid, tokens, row, from), await centre(grid, tokens, row, to)];
   await page.mouse.move(start.x, start.y);
   await page.mouse.down();
