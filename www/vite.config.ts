@@ -1,13 +1,14 @@
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
+import { offline } from "./offline.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 export default defineConfig({
   root: here("."),
   base: "./",
-  plugins: [svelte()],
+  plugins: [svelte(), offline(here("service-worker.js"))],
   resolve: {
     alias: [
       { find: /^attnscope$/, replacement: here("../dist/index.js") },

@@ -200,6 +200,7 @@ test("a state too large for a link is saved as a file", async ({ page }) => {
   await page.reload();
   await expectNumbers();
   await choose(page, "origin", "zeros");
+  await expect(cell(1, 1)).toHaveText("0");
   await cell(0, 0).click();
   await page.keyboard.type("3");
   await page.keyboard.press("Enter");

@@ -1,0 +1,47 @@
+// The page as any static host serves it: under a strict policy, with no request to elsewhere, and without a network.
+import { expect, test } from "@playwright/test";
+import { PAGE } from "./ports.ts";
+
+test("nothing breaks the page's policy, and no request leaves the site", async ({ page }) => {
+  const elsewhere: string[] = [];
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(PAGE) && !url.startsWith("data:") && !url.startsWith("blob:")) elsewhere.push(url);
+  });
+  await page.addInitScript(() => {
+    const broken: string[] = [];
+    Object.assign(globalThis, { broken });
+    document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
+      broken.push(`${violatedDirective}: ${blockedURI}`);
+    });
+  });
+  await page.goto("/");
+  await expect(page.getByTestId("status")).toContainText("simd");
+  const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
+  expect(policy).not.toMatch(/unsafe-inline|'unsafe-eval'|\*|https?:/);
+  expect(await page.evaluate(() => (globalThis as unknown as { broken: string[] }).broken)).toEqual([]);
+  // What the policy is there for: text that is code elsewhere does nothing here.
+  const ran = await page.evaluate(() => {
+    const image = document.createElement("div");
+    image.innerHTML = "<img src=x onerror='globalThis.ran = true'>";
+    document.body.append(image);
+    return new Promise((resolve) => setTimeout(() => resolve("ran" in globalThis), 200));
+  });
+  expect(ran).toBe(false);
+  expect(elsewhere).toEqual([]);
+});
+
+test("after the first visit the page opens without a network", async ({ page, context }) => {
+  await page.goto("/");
+  await expect(page.getByTestId("status")).toContainText("simd");
+  await page.waitForFunction(async () => {
+    const names = await caches.keys();
+    const kept = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+    const urls = kept.flat().map(({ url }) => url);
+    return urls.some((url) => url.endsWith(".wasm")) && urls.some((url) => url.endsWith(".js"));
+  });
+  await context.setOffline(true);
+  await page.reload();
+  await expect(page.getByTestId("status")).toContainText("simd");
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("attnscope");
+});

@@ -1,0 +1,25 @@
+// The page's service worker with the names of the page's files in it.
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Plugin } from "vite";
+
+/** Files that a page may do without, or that only some browsers take: kept when they are fetched. */
+const LATER = /\.(wasm|woff)$/;
+
+export function offline(worker: string): Plugin {
+  return {
+    name: "offline",
+    apply: "build",
+    generateBundle: {
+      order: "post",
+      handler(_, bundle) {
+        const files = ["./", ...Object.keys(bundle).filter((name) => !LATER.test(name) && name !== "index.html")];
+        const version = createHash("sha256").update(Object.keys(bundle).join()).digest("hex").slice(0, 12);
+        const source = readFileSync(worker, "utf8")
+          .replace("__FILES__", JSON.stringify(files))
+          .replace("__VERSION__", JSON.stringify(version));
+        this.emitFile({ type: "asset", fileName: "service-worker.js", source });
+      },
+    },
+  };
+}

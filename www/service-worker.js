@@ -1,0 +1,38 @@
+// Keeps the page for times without a network. The build fills in its files and a version.
+const FILES = __FILES__;
+const CACHE = `attnscope-${__VERSION__}`;
+
+self.addEventListener("install", (event) => {
+  event.waitUntil(
+    caches
+      .open(CACHE)
+      .then((cache) => cache.addAll(FILES))
+      .then(() => self.skipWaiting()),
+  );
+});
+
+self.addEventListener("activate", (event) => {
+  const drop = async () => {
+    const old = (await caches.keys()).filter((name) => name.startsWith("attnscope-") && name !== CACHE);
+    await Promise.all(old.map((name) => caches.delete(name)));
+    await self.clients.claim();
+  };
+  event.waitUntil(drop());
+});
+
+// What was kept is of this build and answers at once; anything else of this site is fetched, and kept.
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const isOurs = new URL(request.url).href.startsWith(self.registration.scope);
+  if (request.method !== "GET" || !isOurs) return;
+  const answer = async () => {
+    const cache = await caches.open(CACHE);
+    // A file is the same to whoever asks, whatever a server says of Origin.
+    const kept = await cache.match(request, { ignoreSearch: request.mode === "navigate", ignoreVary: true });
+    if (kept) return kept;
+    const response = await fetch(request);
+    if (response.ok) await cache.put(request, response.clone());
+    return response;
+  };
+  event.respondWith(answer());
+});
