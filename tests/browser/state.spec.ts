@@ -137,6 +137,7 @@ test("what cannot be opened changes nothing", async ({ page }) => {
     [link({ attnscope: 1, masks: [{ painted: { rows: 4096, columns: 4096, cells: ["AA"] } }] }), /masks\[0\]\.painted/],
     [link('{"attnscope":1,"__proto__":{"sentence":"x"}}'), /__proto__ is out of range/],
     [link({ attnscope: 1, edited: 1 }), /edited/],
+    [link({ attnscope: 1, lesson: { name: "toString" } }), /lesson\.name/],
     [link({ attnscope: 1, place: { stage: "toString" } }), /place\.stage/],
   ];
   for (const [hash, message] of hostile) {
