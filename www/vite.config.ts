@@ -16,5 +16,11 @@ export default defineConfig({
     ],
   },
   worker: { format: "es" },
-  build: { outDir: here("../dist-site"), emptyOutDir: true, target: "es2022" },
+  build: {
+    outDir: here("../dist-site"),
+    emptyOutDir: true,
+    target: "es2022",
+    // These know light-dark(), which must follow the scheme that the page sets, not the system alone.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
+  },
 });

@@ -31,6 +31,20 @@ test("nothing breaks the page's policy, and no request leaves the site", async (
   expect(elsewhere).toEqual([]);
 });
 
+test("a theme that is chosen holds, whatever the system's is", async ({ page }) => {
+  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.goto("/");
+  const light = await paper();
+  await page.locator("[data-testid=theme] [value=dark]").check();
+  await expect.poll(paper).not.toBe(light);
+  const dark = await paper();
+  await page.emulateMedia({ colorScheme: "dark" });
+  expect(await paper()).toBe(dark);
+  await page.locator("[data-testid=theme] [value=light]").check();
+  await expect.poll(paper).toBe(light);
+});
+
 test("after the first visit the page opens without a network", async ({ page, context }) => {
   await page.goto("/");
   await expect(page.getByTestId("status")).toContainText("simd");
