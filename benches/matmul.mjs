@@ -6,6 +6,7 @@ export const SIZE = { m: 512, k: 768, n: 768 };
 const ROUNDS = 15;
 const CALLS = 4;
 const TOLERANCE = 1e-5;
+const MAX_BYTES = 2 ** 30;
 
 function ours({ m, k, n }) {
   const bench = new MatmulBench(m, k, n);
@@ -15,8 +16,8 @@ function ours({ m, k, n }) {
 function ndarray(wasm, { m, k, n }) {
   // The numbers that MatmulBench draws.
   const generator = new RawGenerator(0n);
-  const left = generator.rand(m * k);
-  const right = generator.rand(k * n);
+  const left = generator.rand(m * k, MAX_BYTES);
+  const right = generator.rand(k * n, MAX_BYTES);
   wasm.prepare(m, k, n);
   new Float32Array(wasm.memory.buffer, wasm.left(), m * k).set(left);
   new Float32Array(wasm.memory.buffer, wasm.right(), k * n).set(right);
@@ -26,8 +27,8 @@ function ndarray(wasm, { m, k, n }) {
 /** What both give: the last number of the product, here in float64. */
 function expected({ m, k, n }) {
   const generator = new RawGenerator(0n);
-  const left = generator.rand(m * k).subarray((m - 1) * k);
-  const right = generator.rand(k * n);
+  const left = generator.rand(m * k, MAX_BYTES).subarray((m - 1) * k);
+  const right = generator.rand(k * n, MAX_BYTES);
   return left.reduce((sum, value, c) => sum + value * right[c * n + n - 1], 0);
 }
 
