@@ -38,11 +38,13 @@ export async function visit(page: Page, content: unknown): Promise<void> {
   await expect(page.getByTestId("head-grid")).toBeVisible();
 }
 
-/** What a button saves. */
-export async function saved(page: Page, button: string): Promise<string> {
+/** What a button of the exports saves. */
+export async function saved(page: Page, name: string): Promise<{ name: string; bytes: Uint8Array; text: string }> {
   const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: button, exact: true }).click();
-  return readFile(await (await saving).path(), "utf8");
+  await page.getByTestId("export").getByRole("button", { name, exact: true }).click();
+  const file = await saving;
+  const bytes = new Uint8Array(await readFile(await file.path()));
+  return { name: file.suggestedFilename(), bytes, text: new TextDecoder().decode(bytes) };
 }
 
 /** Where a cell of a grid is on the page. */

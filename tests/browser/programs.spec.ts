@@ -150,7 +150,7 @@ for (const [name, part] of Object.entries(STATES)) {
     }
     const { program: lines, weights, output } = recorded[name] ?? { program: [], weights: [], output: [] };
     expect(program.split("\n"), "the program changed: record again").toEqual(lines);
-    const pass = JSON.parse(await saved(page, "the whole pass as json"));
+    const pass = JSON.parse((await saved(page, "the whole pass as json")).text);
     expectNear(pass.weights.flat(Infinity), weights, "weights");
     expectNear(pass.output.flat(Infinity), output, "output");
   });
