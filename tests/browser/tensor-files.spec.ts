@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, type Page } from "@playwright/test";
 import { createEngine, type Engine } from "../../dist/index.js";
 import { choose, expectAccessible, test } from "./bench.ts";
+
+const SAMPLES = new URL("../golden/samples/", import.meta.url);
 
 let engine: Engine;
 test.beforeAll(async () => {
@@ -55,6 +58,21 @@ test("a state dict fills the projections, with its sizes", async ({ page }) => {
   expect(Math.fround(Number(await cell(page, 2, 4).textContent()))).toBe(dict["out.bias"]?.data[2]);
 });
 
+test("what a file fills is shown", async ({ page }) => {
+  const dict = await engine.multiHeadAttention({ dModel: 4, nHeads: 2 }).stateDict();
+  await open(page, "weights.npz", await engine.writeTensors(dict, "npz"));
+  await expect(page.getByTestId("matrix").getByRole("radio", { name: "W_Q" })).toBeChecked();
+  await open(page, "x.csv", "1,2,3,4\n5,6,7,8\n9,10,11,12\n");
+  await expect(page.getByTestId("matrix").getByRole("radio", { name: "X", exact: true })).toBeChecked();
+  await page.getByRole("button", { name: "keys from another line" }).click();
+  await page.getByTestId("key-sentence").fill("a b");
+  await choose(page, "matrix", "X_K");
+  await open(page, "memory.csv", "1,2,3,4\n5,6,7,8\n");
+  await expect(cell(page, 1, 3)).toHaveText("8");
+  await choose(page, "matrix", "X");
+  await expect(cell(page, 2, 3)).toHaveText("12");
+});
+
 test("PyTorch's own names, fused and without a bias", async ({ page }) => {
   const tensor = (rows: number, columns: number) => ({
     data: Float32Array.from({ length: rows * columns }, (_, i) => i / 8),
@@ -67,6 +85,20 @@ test("PyTorch's own names, fused and without a bias", async ({ page }) => {
   await choose(page, "matrix", "W_K");
   await expect(cell(page, 0, 1)).toHaveText("8.125");
   await expect(cell(page, 0, 8)).toHaveText("0");
+});
+
+test("what PyTorch saves, in every container", async ({ page }) => {
+  const names = readdirSync(SAMPLES).filter((name) => name.startsWith("seedA"));
+  expect(names).toContain("seedA_checkpoint.pt");
+  await choose(page, "matrix", "W_Q");
+  for (const name of names) {
+    await choose(page, "origin", "zeros");
+    await expect(cell(page, 0, 0)).toHaveText("0");
+    await open(page, name, readFileSync(new URL(name, SAMPLES)));
+    await expect(cell(page, 0, 0), name).toHaveText(/^-?0\.\d+$/);
+    await expect(page.getByTestId("d-model"), name).toHaveValue("8");
+    await expect(problem(page)).toHaveCount(0);
+  }
 });
 
 test("a file is dropped anywhere", async ({ page }) => {
@@ -92,13 +124,13 @@ test("a file that does not fit says where and what, and nothing is lost", async 
     [
       "a.csv",
       "1,2,3,4\n5,6,7,8\n9,10\n",
-      "a.csv, row 3, column 1: found a row of 2 numbers, expected 4, as the first.",
+      "a.csv, row 3, column 2: found a row of 2 numbers, expected 4, as the first.",
     ],
     ["a.pt", new Uint8Array([0, 1, 2, 255]), "a.pt, byte "],
     ["a.csv", "1,2,3,4\n5,6,7,8\n", "a.csv has 2 rows, and there are 3 tokens."],
     ["a.csv", "1,2,3\n5,6,7\n9,10,11\n", "a.csv: 2 heads do not divide 3."],
     ["a.npz", await write({ x: tensor(2, 3, 4) }), "a.npz, x: the shape [2,3,4] is not that of a matrix."],
-    ["a.npz", await write({ x: tensor(3, 5000) }), "a.npz has 5000 columns: more than 4096."],
+    ["a.npz", await write({ x: tensor(3, 5000) }), "a.npz: a size of 5000 is more than 4096."],
     ["a.npz", await write(partly), "a.npz, key.weight: found nothing, expected shape [4, 4]."],
     [
       "a.npz",

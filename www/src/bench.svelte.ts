@@ -266,12 +266,12 @@ export class Bench {
     );
   }
 
-  /** Takes the numbers of a file; a file that does not fit throws, and changes nothing. */
-  async openNumbers(file: File, input: "x" | "memory"): Promise<void> {
+  /** Takes the numbers of a file and says which they are; a file that does not fit throws, and changes nothing. */
+  async openNumbers(file: File, input: "x" | "memory"): Promise<readonly MatrixName[]> {
     const engine = await this.#ready();
     const tensors = await engine.readTensors(await file.arrayBuffer());
     const { picture } = this;
-    if (!picture) return;
+    if (!picture) return [];
     const { dK, dV } = this.work.numbers;
     const { own, sizes } = await fill(engine, tensors, {
       input,
@@ -280,6 +280,7 @@ export class Bench {
       isSplitEvenly: dK.trim() === "" || dV.trim() === "",
     });
     this.changeNumbers({ ...sizes, own: { ...(this.work.numbers.own ?? ALL_SEEDED), ...own } });
+    return Object.keys(own) as MatrixName[];
   }
 
   changeHeads(part: Partial<HeadsState>): void {

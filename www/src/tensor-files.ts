@@ -6,7 +6,7 @@ import { LIMITS, type Numbers } from "./state.ts";
 export interface FileProblem {
   /**
    * An engine's code, or one of the page's own: `no_numbers`, `too_many_numbers`, `no_matrix`, `wrong_rows`,
-   * `too_many_columns`, `heads`.
+   * `too_wide`, `heads`.
    */
   readonly code: string;
   /** Where it is in the file, what is there, and what would have been taken. */
@@ -62,12 +62,17 @@ function fillInput(entry: string, { data, shape }: Tensor, fitting: Fitting): Fi
   if (shape.length < 2 || found * dModel !== data.length) throw new FileRefusal("no_matrix", { entry, found: shape });
   const { input, rows, nHeads, isSplitEvenly } = fitting;
   if (found !== rows) throw new FileRefusal("wrong_rows", { found, expected: rows });
-  if (dModel > LIMITS.dModel) throw new FileRefusal("too_many_columns", { found: dModel, expected: LIMITS.dModel });
+  checkSize(dModel);
   if (isSplitEvenly) perHead(dModel, nHeads);
   return { own: { [input]: typedInput({ data, shape: [found, dModel] }) }, sizes: { dModel: String(dModel) } };
 }
 
+function checkSize(size: number): void {
+  if (size > LIMITS.dModel) throw new FileRefusal("too_wide", { found: size, expected: LIMITS.dModel });
+}
+
 function perHead(size: number, nHeads: number): number {
+  checkSize(size);
   if (size % nHeads !== 0) throw new FileRefusal("heads", { found: size, expected: nHeads });
   return size / nHeads;
 }
@@ -83,6 +88,7 @@ function likelySizes(tensors: StateDict, nHeads: number): readonly Sizes[] {
   const { "query.weight": query, "value.weight": value } = tensors;
   if (query && value) {
     const [keys = 0, dModel = 0] = query.shape;
+    checkSize(dModel);
     return [{ dModel, dK: perHead(keys, nHeads), dV: perHead(value.shape[0] ?? 0, nHeads) }];
   }
   const counts = new Map<number, number>();
@@ -91,7 +97,9 @@ function likelySizes(tensors: StateDict, nHeads: number): readonly Sizes[] {
   }
   const [likeliest = 0, ...others] = [...counts].sort(([, one], [, other]) => other - one).map(([size]) => size);
   const each = perHead(likeliest, nHeads);
-  const rest = others.filter((size) => size % nHeads === 0).map((size) => [size, size / nHeads] as const);
+  const rest = others
+    .filter((size) => size <= LIMITS.dModel && size % nHeads === 0)
+    .map((size) => [size, size / nHeads] as const);
   return [[likeliest, each] as const, ...rest].map(([dModel, d]) => ({ dModel, dK: d, dV: d }));
 }
 

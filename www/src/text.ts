@@ -88,7 +88,7 @@ const en = {
     if (code === "bad_state_dict") return `${file}, ${entry}: ${said}`;
     if (code === "no_numbers") return `${file} holds no numbers.`;
     if (code === "too_many_numbers") return `${file} holds ${found} numbers: more than ${expected}.`;
-    if (code === "too_many_columns") return `${file} has ${found} columns: more than ${expected}.`;
+    if (code === "too_wide") return `${file}: a size of ${found} is more than ${expected}.`;
     if (code === "no_matrix") return `${file}, ${entry}: the shape [${found}] is not that of a matrix.`;
     if (code === "wrong_rows") return `${file} has ${found} rows, and there are ${expected} tokens.`;
     if (code === "heads") return `${file}: ${expected} heads do not divide ${found}.`;
@@ -366,7 +366,7 @@ const zh: Text = {
     if (code === "bad_state_dict") return `${file}，${entry}：${said}`;
     if (code === "no_numbers") return `${file} 中没有数。`;
     if (code === "too_many_numbers") return `${file} 有 ${found} 个数，超过 ${expected}。`;
-    if (code === "too_many_columns") return `${file} 有 ${found} 列，超过 ${expected}。`;
+    if (code === "too_wide") return `${file}：大小 ${found} 超过 ${expected}。`;
     if (code === "no_matrix") return `${file}，${entry}：形状 [${found}] 不是矩阵。`;
     if (code === "wrong_rows") return `${file} 有 ${found} 行，而词元有 ${expected} 个。`;
     if (code === "heads") return `${file}：${expected} 个头不能整除 ${found}。`;
