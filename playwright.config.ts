@@ -11,6 +11,8 @@ export default defineConfig({
   workers: 1,
   reporter: "list",
   timeout: 60_000,
+  // A busy machine may be late once; what fails twice has failed.
+  retries: 1,
   use: {
     baseURL: PAGE,
     browserName: "chromium",

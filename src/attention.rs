@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::config::{EmptyRow, ScaledDotProductOptions};
 use crate::error::{AttnError, Result};
-use crate::kernels::attention::Weighing;
-use crate::kernels::matmul::MC;
 use crate::mask::{Mask, ResolvedMask};
 use crate::recipe::{Attended, Made, Recipe, StepId};
 use crate::tensor::Tensor;
 use crate::trace::{Meeting, Returns, Stage, Trace};
+use attnscope_kernels::attention::Weighing;
+use attnscope_kernels::matmul::MC;
 
 /// How the scores become the context.
 pub(crate) struct Attend {

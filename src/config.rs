@@ -479,6 +479,7 @@ pub struct ForwardOptions {
     /// Whether every stage is kept; default false.
     pub trace: bool,
     /// A factor for each head's context; 0 switches a head off.
+    #[cfg_attr(feature = "typescript", ts(type = "ArrayLike<number> | null"))]
     pub head_mask: Option<Vec<f32>>,
     /// Drop numbers with the module's probabilities, drawn from a generator; default false.
     pub training: bool,
@@ -519,6 +520,7 @@ pub struct ScaledDotProductOptions {
     /// Whether every stage is kept; default false.
     pub trace: bool,
     /// How many keys are real, for each batch entry; the rest is padding, hidden. The last query stands at the last real key.
+    #[cfg_attr(feature = "typescript", ts(type = "ArrayLike<number> | ArrayLike<bigint> | null"))]
     pub kv_lengths: Option<Vec<usize>>,
 }
 

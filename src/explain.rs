@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::config::{Activation, NormKind};
-use crate::kernels::layer_norm::moments;
-use crate::kernels::rms_norm::mean_square;
-use crate::kernels::rotary::pair_at;
 use crate::recipe::{Made, Recipe, Step, StepId, shared_head};
 use crate::trace::Stage;
+use attnscope_kernels::layer_norm::moments;
+use attnscope_kernels::rms_norm::mean_square;
+use attnscope_kernels::rotary::pair_at;
 
 /// How the terms and constants of an [`Explanation`] give its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

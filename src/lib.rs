@@ -21,12 +21,12 @@
 //! # Ok::<(), attnscope::AttnError>(())
 //! ```
 
+mod activation;
 pub mod analysis;
 mod attention;
 mod config;
 mod error;
 mod explain;
-pub mod kernels;
 mod mask;
 mod multi_head_attention;
 pub mod ops;
@@ -40,6 +40,7 @@ mod trace;
 mod transformer;
 
 pub use attention::{QueryKeyValue, scaled_dot_product_attention};
+pub use attnscope_kernels as kernels;
 pub use config::{
     Activation, EmptyRow, ForwardOptions, Init, LAYER_NORM_EPS, MultiHeadAttentionOptions, NormKind, Positions,
     RemaskOptions, ScaledDotProductOptions, TransformerOptions,
@@ -54,7 +55,7 @@ pub use tensor::Tensor;
 pub use trace::{Stage, StageInfo, Trace};
 pub use transformer::{Memory, Transformer};
 
-/// The kernels this build runs: `"simd128"` or `"scalar"`.
+/// The kernels this build runs: `"relaxed-simd"`, `"simd128"` or `"scalar"`.
 pub fn kernel_name() -> &'static str {
-    kernels::lanes::NAME
+    kernels::NAME
 }

@@ -1,14 +1,14 @@
 //! The parts of attention by themselves, on tensors of any shape.
 
+use crate::activation::activate;
 use crate::config::Activation;
 use crate::error::{AttnError, Result};
-use crate::kernels::activation::activate;
-use crate::kernels::layer_norm::layer_norm_row;
-use crate::kernels::matmul::{Matrix, matmul};
-use crate::kernels::rms_norm::rms_norm_row;
-use crate::kernels::rotary::rotate_row;
-use crate::kernels::softmax::softmax_row;
 use crate::tensor::Tensor;
+use attnscope_kernels::layer_norm::layer_norm_row;
+use attnscope_kernels::matmul::{Matrix, matmul};
+use attnscope_kernels::rms_norm::rms_norm_row;
+use attnscope_kernels::rotary::rotate_row;
+use attnscope_kernels::softmax::softmax_row;
 
 /// x · weightᵀ + bias: `x` is `[..., in]`, `weight` `[out, in]`, `bias` `[out]`, the result `[..., out]`
 /// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html>).

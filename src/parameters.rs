@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::config::NormKind;
-use crate::kernels::matmul::{Matrix, Packed};
 use crate::tensor::Tensor;
 use crate::torch::Generator;
+use attnscope_kernels::matmul::{Matrix, Packed};
 
 /// A module's own parameters by name, to be read or replaced.
 pub(crate) type Parameters<'a> = Vec<(String, &'a mut Arc<Tensor>)>;

@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
+use crate::activation::activate;
 use crate::config::{Activation, NormKind};
 use crate::error::{AttnError, Result};
-use crate::kernels::activation::activate;
-use crate::kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
-use crate::kernels::layer_norm::layer_norm_row;
-use crate::kernels::matmul::{Matrix, matmul, matmul_packed};
-use crate::kernels::rms_norm::rms_norm_row;
-use crate::kernels::rotary::rotate_row;
-use crate::kernels::softmax::softmax_row;
 use crate::mask::ResolvedMask;
 use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
 use crate::trace::Stage;
+use attnscope_kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
+use attnscope_kernels::layer_norm::layer_norm_row;
+use attnscope_kernels::matmul::{Matrix, matmul, matmul_packed};
+use attnscope_kernels::rms_norm::rms_norm_row;
+use attnscope_kernels::rotary::rotate_row;
+use attnscope_kernels::softmax::softmax_row;
 
 /// The place of a step in its recipe.
 pub(crate) type StepId = usize;

@@ -5,7 +5,7 @@
 
 use attnscope::AttnError;
 use attnscope_boundary::{Thrown, throw};
-use js_sys::{Array, Object, Uint8Array};
+use js_sys::{Array, ArrayBuffer, Object, Uint8Array};
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use wasm_bindgen::prelude::*;
@@ -117,39 +117,100 @@ fn shown(value: &JsValue) -> String {
     debugged.trim_start_matches("JsValue(").trim_end_matches(')').into()
 }
 
+/// A number, also from a list of 64-bit ones.
+fn number(value: &JsValue) -> Option<f64> {
+    value.as_f64().or_else(|| i64::try_from(value.clone()).ok().map(|whole| whole as f64))
+}
+
+/// The largest that JavaScript's numbers count to.
+const LARGEST_WHOLE: f64 = (1u64 << 53) as f64;
+
 struct Value(JsValue);
 
+impl Value {
+    fn unfit<'de, T>(&self, visitor: impl Visitor<'de>) -> Result<T, Problem> {
+        let problem: Problem = de::Error::invalid_type(Unexpected::Other(""), &visitor);
+        Err(Problem { found: Some(shown(&self.0)), ..problem })
+    }
+
+    fn list(&self) -> Option<Array> {
+        (Array::is_array(&self.0) || ArrayBuffer::is_view(&self.0)).then(|| Array::from(&self.0))
+    }
+}
+
+/// Each kind of value has its one visit, so that no visitor is compiled for the others.
 impl<'de> Deserializer<'de> for Value {
     type Error = Problem;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
-        let value = self.0;
-        let result = if let Some(flag) = value.as_bool() {
-            visitor.visit_bool(flag)
-        } else if let Some(number) = value.as_f64() {
-            const LARGEST: f64 = (1u64 << 53) as f64;
-            match number {
-                whole if whole.fract() == 0.0 && (0.0..=LARGEST).contains(&whole) => visitor.visit_u64(whole as u64),
-                whole if whole.fract() == 0.0 && (-LARGEST..0.0).contains(&whole) => visitor.visit_i64(whole as i64),
-                other => visitor.visit_f64(other),
+        self.unfit(visitor)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0.as_bool() {
+            Some(flag) => visitor.visit_bool(flag),
+            None => self.unfit(visitor),
+        }
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match number(&self.0) {
+            Some(whole) if whole.fract() == 0.0 && (0.0..=LARGEST_WHOLE).contains(&whole) => {
+                visitor.visit_u64(whole as u64)
             }
-        } else if let Some(text) = value.as_string() {
-            visitor.visit_string(text)
-        } else if let Some(bytes) = value.dyn_ref::<Uint8Array>() {
-            visitor.visit_byte_buf(bytes.to_vec())
-        } else if let Some(list) = value.dyn_ref::<Array>() {
-            visitor.visit_seq(Items { list, next: 0 })
-        } else if let Some(object) = value.dyn_ref::<Object>() {
-            visitor.visit_map(Entries { entries: Object::entries(object), next: 0 })
-        } else {
-            visitor.visit_unit()
-        };
-        result.map_err(|mut problem| {
-            if problem.path.is_empty() {
-                problem.found.get_or_insert_with(|| shown(&value));
+            _ => self.unfit(visitor),
+        }
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match number(&self.0) {
+            Some(whole) if whole.fract() == 0.0 && whole.abs() <= LARGEST_WHOLE => visitor.visit_i64(whole as i64),
+            _ => self.unfit(visitor),
+        }
+    }
+
+    fn deserialize_i32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        self.deserialize_i64(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match number(&self.0) {
+            Some(number) => visitor.visit_f64(number),
+            None => self.unfit(visitor),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.0.dyn_ref::<Uint8Array>() {
+            Some(bytes) => visitor.visit_byte_buf(bytes.to_vec()),
+            None => self.unfit(visitor),
+        }
+    }
+
+    /// A list, or a typed array of whatever kind.
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
+        match self.list() {
+            Some(list) => visitor.visit_seq(Items { list: &list, next: 0 }),
+            None => self.unfit(visitor),
+        }
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Problem> {
+        match self.0.dyn_ref::<Object>() {
+            Some(object) if self.list().is_none() => {
+                visitor.visit_map(Entries { entries: Object::entries(object), next: 0 })
             }
-            problem
-        })
+            _ => Err(Problem::new(Some(shown(&self.0)), "an object")),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
@@ -175,9 +236,9 @@ impl<'de> Deserializer<'de> for Value {
         })
     }
 
+    // What no option holds.
     serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct newtype_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        i8 i16 u8 u16 u32 char str string bytes unit unit_struct newtype_struct tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -257,6 +318,6 @@ impl<'de> de::VariantAccess<'de> for Variant {
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Problem> {
         let content = Value(self.content.clone());
-        content.deserialize_any(visitor).map_err(|problem| problem.within(self.name, &self.content))
+        content.deserialize_struct("", &[], visitor).map_err(|problem| problem.within(self.name, &self.content))
     }
 }

@@ -59,9 +59,16 @@ pub fn mask_effect(before: &Tensor, after: &Tensor) -> Result<MaskEffect> {
     let rows = before.data.chunks_exact(n_k).zip(after.data.chunks_exact(n_k));
     let freed: Vec<f64> = rows.map(|(before, after)| before.iter().zip(after).map(lost).sum()).collect();
 
-    let mut gaining: Vec<usize> = (0..change.len()).filter(|&cell| change[cell] > 0.0).collect();
-    gaining.sort_unstable_by(|&a, &b| change[b].total_cmp(&change[a]).then(a.cmp(&b)));
-    let gains = gaining.into_iter().take(MOST_GAINS).map(|cell| CellChange {
+    // The few that gained most, largest first; of equals the first.
+    let mut gaining: Vec<usize> = Vec::new();
+    for cell in (0..change.len()).filter(|&cell| change[cell] > 0.0) {
+        let at = gaining.partition_point(|&held| change[held] >= change[cell]);
+        if at < MOST_GAINS {
+            gaining.insert(at, cell);
+            gaining.truncate(MOST_GAINS);
+        }
+    }
+    let gains = gaining.into_iter().map(|cell| CellChange {
         index: index_of(cell, shape),
         before: before.data[cell],
         after: after.data[cell],

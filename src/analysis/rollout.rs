@@ -1,6 +1,6 @@
 use crate::error::{AttnError, Result};
-use crate::kernels::matmul::{Matrix, matmul};
 use crate::tensor::Tensor;
+use attnscope_kernels::matmul::{Matrix, matmul};
 
 /// Attention rollout: how much of each input token reaches each position after all layers, if attention were all that
 /// mixes tokens. `layers` holds the weights of each layer, the first layer first, all `[heads, n, n]` or all

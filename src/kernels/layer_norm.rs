@@ -14,7 +14,7 @@ pub fn layer_norm_row(row: &mut [f32], weight: &[f32], bias: Option<&[f32]>, eps
 }
 
 /// Mean and variance in two passes of float64, so that a large mean costs no digits.
-pub(crate) fn moments(row: &[f32]) -> (f64, f64) {
+pub fn moments(row: &[f32]) -> (f64, f64) {
     let n = row.len() as f64;
     let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
     let variance = row.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / n;

@@ -1,11 +1,13 @@
 //! The loops: a plain reference beside each fast version, tests in the same file.
 
-pub mod activation;
 pub mod attention;
-pub(crate) mod exp;
-pub mod lanes;
+mod exp;
+mod lanes;
 pub mod layer_norm;
 pub mod matmul;
 pub mod rms_norm;
 pub mod rotary;
 pub mod softmax;
+
+/// Which build of them this is: `"relaxed-simd"`, `"simd128"` or `"scalar"`.
+pub const NAME: &str = lanes::NAME;

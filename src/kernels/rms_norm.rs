@@ -10,7 +10,7 @@ pub fn rms_norm_row(row: &mut [f32], weight: &[f32], eps: f32) {
 }
 
 /// In float64, where no float32's square overflows.
-pub(crate) fn mean_square(row: &[f32]) -> f64 {
+pub fn mean_square(row: &[f32]) -> f64 {
     row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() / row.len() as f64
 }
 

@@ -14,7 +14,7 @@ pub fn rotate_row(row: &mut [f32], cos: &[f32], sin: &[f32], interleaved: bool) 
 }
 
 /// Where the two numbers of a pair lie.
-pub(crate) fn pair_at(pair: usize, pairs: usize, interleaved: bool) -> [usize; 2] {
+pub fn pair_at(pair: usize, pairs: usize, interleaved: bool) -> [usize; 2] {
     if interleaved { [2 * pair, 2 * pair + 1] } else { [pair, pair + pairs] }
 }
 

@@ -134,6 +134,7 @@ test("what cannot be opened changes nothing", async ({ page }) => {
     [link({ attnscope: 1, masks: [{ painted: { rows: 4096, columns: 4096, cells: ["AA"] } }] }), /masks\[0\]\.painted/],
     [link('{"attnscope":1,"__proto__":{"sentence":"x"}}'), /__proto__ is out of range/],
     [link({ attnscope: 1, edited: 1 }), /edited/],
+    [link({ attnscope: 1, lesson: { name: "toString" } }), /lesson\.name/],
     [link({ attnscope: 1, place: { stage: "toString" } }), /place\.stage/],
   ];
   for (const [hash, message] of hostile) {
@@ -196,6 +197,7 @@ test("a state too large for a link is saved as a file", async ({ page }) => {
   await page.reload();
   await expectNumbers();
   await choose(page, "origin", "zeros");
+  await expect(cell(1, 1)).toHaveText("0");
   await cell(0, 0).click();
   await page.keyboard.type("3");
   await page.keyboard.press("Enter");

@@ -204,3 +204,18 @@ test("what a user holds is a copy", async () => {
   data.fill(0);
   expect(Array.from(mine.data)).toEqual([1, 2, 3, 4]);
 });
+
+test("lists of options may be typed arrays of any kind", async () => {
+  const x = await random(4, [3, 8]);
+  const mha = engine.multiHeadAttention({ dModel: 8, nHeads: 2, seed: 9 });
+  const plain = await mha.forward(x, { headMask: [0, 1] });
+  for (const headMask of [Float32Array.of(0, 1), Float64Array.of(0, 1), Uint8Array.of(0, 1), Int32Array.of(0, 1)]) {
+    expect((await mha.forward(x, { headMask })).output).toEqual(plain.output);
+  }
+  const qkv = await random(5, [2, 1, 3, 4]);
+  const padded = await engine.scaledDotProductAttention(qkv, qkv, qkv, { kvLengths: [2, 3] });
+  for (const kvLengths of [Uint32Array.of(2, 3), Uint8Array.of(2, 3), BigInt64Array.of(2n, 3n)]) {
+    const { weights } = await engine.scaledDotProductAttention(qkv, qkv, qkv, { kvLengths });
+    expect(weights).toEqual(padded.weights);
+  }
+});

@@ -15,6 +15,7 @@ import {
   type Trace,
 } from "attnscope";
 import { History } from "./history.svelte.ts";
+import { LESSON } from "./lessons.ts";
 import { toMask } from "./mask-algebra.ts";
 import {
   ALL_SEEDED,
@@ -36,12 +37,14 @@ import { cellsOf } from "./stages.ts";
 import {
   type BenchState,
   type HeadsState,
+  type LessonName,
   LIMITS,
   type MaskState,
   NO_MASK,
   type Numbers,
   type RuleNumbers,
   type Source,
+  START,
   type ViewState,
   type Work,
 } from "./state.ts";
@@ -120,6 +123,8 @@ export class Bench {
 
   readonly selection: Selection;
   readonly #history: History<Work>;
+  /** One's own work, as it was before the lesson. */
+  #own: BenchState;
 
   // Parts of the work by themselves, so that a change of one asks only for what depends on it.
   readonly #sentence = $derived.by(() => this.work.sentence);
@@ -166,6 +171,7 @@ export class Bench {
 
   /** `before` is what undo leads back to at once. */
   constructor({ place, ...work }: BenchState, before: BenchState | null = null) {
+    this.#own = before ?? START;
     this.selection = new Selection(place);
     this.#history = new History<Work>(before ?? work);
     if (before) this.#history.replace(work);
@@ -307,8 +313,23 @@ export class Bench {
   }
 
   open({ place, ...work }: BenchState): void {
+    if (work.lesson && !this.work.lesson) this.#own = this.snapshot;
     this.#history.replace(work);
     this.selection.set(place);
+  }
+
+  enterLesson(name: LessonName): void {
+    this.open({ ...START, ...LESSON[name].start, lesson: { name, step: 0 } });
+  }
+
+  /** The lesson's next step; undo takes it back with what was done for it. */
+  completeStep(): void {
+    const { lesson } = this.work;
+    if (lesson) this.#history.amend({ ...this.work, lesson: { ...lesson, step: lesson.step + 1 } });
+  }
+
+  leaveLesson(): void {
+    this.open(this.#own);
   }
 
   /** A file of tensors. */

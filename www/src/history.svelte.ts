@@ -32,6 +32,11 @@ export class History<State> {
     this.#merging = name;
   }
 
+  /** Makes the present another, with no step of its own. */
+  amend(present: State): void {
+    this.#present = present;
+  }
+
   /** Whatever comes next is a step of its own. */
   seal(): void {
     this.#merging = null;

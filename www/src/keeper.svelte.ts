@@ -30,11 +30,13 @@ export interface Opened {
 export async function opened(): Promise<Opened> {
   const before = saved();
   const link = hash();
-  if (link === "" || link === stored(KEY_LINK)) return { state: before ?? START, before: null, problem: null };
+  const own = { state: before ?? START, before: null, problem: null };
+  if (link === "") return own;
   try {
-    return { state: await fromLink(link), before, problem: null };
+    const state = await fromLink(link);
+    return link === stored(KEY_LINK) && !state.lesson ? own : { state, before, problem: null };
   } catch (error) {
-    return { state: before ?? START, before: null, problem: error as Unreadable };
+    return { ...own, problem: error as Unreadable };
   }
 }
 
@@ -65,6 +67,8 @@ export class Keeper {
   save(): void {
     if (!this.#isStale) return;
     this.#isStale = false;
+    // A lesson is kept by the address alone; what is stored stays one's own.
+    if (this.#bench.work.lesson) return;
     this.isStored = store(KEY, writeState(this.#bench.snapshot));
   }
 

@@ -18,6 +18,9 @@ export type Range = "shared" | "each";
 export const RULES = ["causal", "padding", "window", "prefix", "documents", "global", "dilated", "painted"] as const;
 export type RuleName = (typeof RULES)[number];
 
+export const LESSONS = ["head", "several", "causal", "padding", "empty", "scale"] as const;
+export type LessonName = (typeof LESSONS)[number];
+
 /** Where the numbers come from. What is typed is kept as it is typed, so that what cannot be used can be mended. */
 export interface Numbers {
   readonly source: Source;
@@ -76,6 +79,13 @@ export interface ViewState {
   readonly convention: TorchConvention;
 }
 
+/** How far a lesson has come. */
+export interface LessonState {
+  readonly name: LessonName;
+  /** The step that is being done; the number of steps once all are. */
+  readonly step: number;
+}
+
 /** What a person has chosen and made: all that undo takes back. */
 export interface Work {
   readonly sentence: string;
@@ -91,6 +101,8 @@ export interface Work {
   readonly comparing: Comparing;
   readonly heads: HeadsState;
   readonly view: ViewState;
+  /** Null where the work is one's own. */
+  readonly lesson: LessonState | null;
 }
 
 /** The bench as plain data: the work, and where one looks. */
@@ -98,7 +110,7 @@ export interface BenchState extends Work {
   readonly place: Omit<Place, "layer">;
 }
 
-export const LIMITS = { sentence: 20_000, tokens: 4096, nHeads: 256, dModel: 4096, dK: 1024 } as const;
+export const LIMITS = { sentence: 20_000, tokens: 4096, nHeads: 256, dModel: 4096, dK: 1024, steps: 8 } as const;
 
 export const NO_MASK: MaskState = {
   terms: [],
@@ -127,6 +139,7 @@ export const START: BenchState = {
   comparing: "with",
   heads: { off: [], isAveraged: false, isSorted: false },
   view: { looking: "matrix", scale: "linear", range: "shared", convention: "sdpa" },
+  lesson: null,
   place: { stage: "weights", head: 0, query: 2, key: 1, feature: 0 },
 };
 
@@ -212,6 +225,9 @@ const readFields: Reader<BenchState> = record<BenchState>(
         convention: oneOf("sdpa", "mha", "additive"),
       },
       START.view,
+    ),
+    lesson: orNull(
+      record<LessonState>({ name: oneOf(...LESSONS), step: whole(0, LIMITS.steps) }, { name: "head", step: 0 }),
     ),
     place: record<BenchState["place"]>(
       { stage: oneOf<string>(...STAGES), head: position, query: position, key: position, feature: position },

@@ -29,6 +29,13 @@ const en = {
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
 
+  lessons: "Lessons",
+  lessonOf: (number: number, count: number) => `Lesson ${number} of ${count}`,
+  stepDone: "done:",
+  lessonDone: "The lesson is done.",
+  nextLesson: "Next lesson",
+  leaveLesson: "Leave",
+
   state: "State",
   undo: "Undo",
   redo: "Redo",
@@ -308,6 +315,13 @@ const zh: Text = {
   language: "语言",
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
+
+  lessons: "课程",
+  lessonOf: (number, count) => `第 ${number} 课，共 ${count} 课`,
+  stepDone: "已完成：",
+  lessonDone: "这一课已完成。",
+  nextLesson: "下一课",
+  leaveLesson: "离开",
 
   state: "状态",
   undo: "撤销",

@@ -1,8 +1,9 @@
 import * as attnscope from "attnscope";
+import * as elements from "attnscope/elements";
 import * as views from "attnscope/views";
 import { runAll } from "../../cases/all.ts";
 
-export { attnscope, runAll, views };
+export { attnscope, elements, runAll, views };
 
 // Tests reach the package as a page's own script would.
-Object.assign(globalThis, { attnscope, runAll, views });
+Object.assign(globalThis, { attnscope, elements, runAll, views });

@@ -7,10 +7,11 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^attnscope$/, replacement: `${repository}dist/index.js` },
+      { find: /^attnscope\/elements$/, replacement: `${repository}dist/elements.js` },
       { find: /^attnscope\/views$/, replacement: `${repository}dist/views/index.js` },
     ],
   },
   server: { fs: { allow: [repository] } },
   // The package finds its worker and its .wasm beside itself, so it is served as it is.
-  optimizeDeps: { exclude: ["attnscope", "attnscope/views"] },
+  optimizeDeps: { exclude: ["attnscope", "attnscope/elements", "attnscope/views"] },
 });
