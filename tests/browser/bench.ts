@@ -1,5 +1,8 @@
+import { readFile } from "node:fs/promises";
+import { deflateRawSync } from "node:zlib";
 import { test as base, expect, type Locator, type Page } from "@playwright/test";
 import axe from "axe-core";
+import { packed } from "../../www/src/packed.ts";
 
 /** A test of the bench; what the console complains of fails it. */
 export const test = base.extend({
@@ -23,6 +26,26 @@ export const rule = (page: Page, name: string) =>
 export const head = (page: Page, number: number) => page.getByRole("grid", { name: new RegExp(`^head ${number}, `) });
 export const said = (grid: Locator) => grid.getByRole("gridcell").getAttribute("aria-label");
 export const maskGrid = (page: Page) => page.getByTestId("mask-editor").getByRole("grid");
+
+/** What stands behind the # of an address that opens this state. */
+export const link = (content: unknown) =>
+  deflateRawSync(typeof content === "string" ? content : JSON.stringify(content, packed)).toString("base64url");
+
+/** Opens a state as a fresh visit to its link does. */
+export async function visit(page: Page, content: unknown): Promise<void> {
+  await page.goto("about:blank");
+  await page.goto(`/#${link(content)}`);
+  await expect(page.getByTestId("head-grid")).toBeVisible();
+}
+
+/** What a button of the exports saves. */
+export async function saved(page: Page, name: string): Promise<{ name: string; bytes: Uint8Array; text: string }> {
+  const saving = page.waitForEvent("download");
+  await page.getByTestId("export").getByRole("button", { name, exact: true }).click();
+  const file = await saving;
+  const bytes = new Uint8Array(await readFile(await file.path()));
+  return { name: file.suggestedFilename(), bytes, text: new TextDecoder().decode(bytes) };
+}
 
 /** Where a cell of a grid is on the page. */
 export async function centre(grid: Locator, tokens: number, row: number, column: number) {

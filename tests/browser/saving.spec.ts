@@ -1,14 +1,6 @@
-import { readFile } from "node:fs/promises";
-import { expect, type Page } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { createEngine } from "../../dist/index.js";
-import { choose, rule, test } from "./bench.ts";
-
-async function saved(page: Page, name: string): Promise<{ name: string; bytes: Uint8Array }> {
-  const saving = page.waitForEvent("download");
-  await page.getByTestId("export").getByRole("button", { name, exact: true }).click();
-  const file = await saving;
-  return { name: file.suggestedFilename(), bytes: new Uint8Array(await readFile(await file.path())) };
-}
+import { choose, rule, saved, test } from "./bench.ts";
 
 test("a stage and the whole pass are saved, and read back", async ({ page }) => {
   await page.getByTestId("sentence").fill('a, "b" c');
@@ -28,7 +20,7 @@ test("a stage and the whole pass are saved, and read back", async ({ page }) => 
   const json = await engine.readTensors((await saved(page, "Save weights as json")).bytes);
   expect(json.weights?.data).toEqual(weights?.data);
 
-  const lines = new TextDecoder().decode((await saved(page, "Save weights as csv")).bytes).split("\r\n");
+  const lines = (await saved(page, "Save weights as csv")).text.split("\r\n");
   expect(lines[0]).toBe('head,query,a,",","""",b,"""",c');
   expect(lines[1]).toBe("1,a,1,0,0,0,0,0");
   expect(lines).toHaveLength(4 * 6 + 2);
@@ -40,7 +32,7 @@ test("a stage and the whole pass are saved, and read back", async ({ page }) => 
   );
   expect(pass.weights?.data).toEqual(weights?.data);
 
-  const svg = new TextDecoder().decode((await saved(page, "the picture as svg")).bytes);
+  const svg = (await saved(page, "the picture as svg")).text;
   expect(svg).toMatch(/^<svg [\s\S]*first token/);
   expect((await saved(page, "the picture as png")).bytes.subarray(1, 4)).toEqual(new TextEncoder().encode("PNG"));
 

@@ -1,10 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";
 import { expect, type Page } from "@playwright/test";
-import { centre, choose, head, maskGrid, rule, said, test } from "./bench.ts";
-
-const link = (content: unknown) =>
-  deflateRawSync(typeof content === "string" ? content : JSON.stringify(content)).toString("base64url");
+import { centre, choose, head, link, maskGrid, rule, said, test } from "./bench.ts";
 
 /** The address once it holds what is on the page now. */
 async function settled(page: Page): Promise<string> {

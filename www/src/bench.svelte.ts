@@ -48,6 +48,7 @@ import {
   type ViewState,
   type Work,
 } from "./state.ts";
+import { fill } from "./tensor-files.ts";
 import { tokenize } from "./tokens.ts";
 
 /** A pass under one mask. */
@@ -269,6 +270,23 @@ export class Bench {
       name,
       editedMatrix(own[name], matrixInUse(name, picture.x, picture.memory ?? picture.x, picture.weights), edits),
     );
+  }
+
+  /** Takes the numbers of a file and says which they are; a file that does not fit throws, and changes nothing. */
+  async openNumbers(file: File, input: "x" | "memory"): Promise<readonly MatrixName[]> {
+    const engine = await this.#ready();
+    const tensors = await engine.readTensors(await file.arrayBuffer());
+    const { picture } = this;
+    if (!picture) return [];
+    const { dK, dV } = this.work.numbers;
+    const { own, sizes } = await fill(engine, tensors, {
+      input,
+      rows: (input === "x" ? picture.tokens : picture.keyTokens).length,
+      nHeads: picture.nHeads,
+      isSplitEvenly: dK.trim() === "" || dV.trim() === "",
+    });
+    this.changeNumbers({ ...sizes, own: { ...(this.work.numbers.own ?? ALL_SEEDED), ...own } });
+    return Object.keys(own) as MatrixName[];
   }
 
   changeHeads(part: Partial<HeadsState>): void {

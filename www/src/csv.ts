@@ -1,4 +1,5 @@
 import type { Tensor } from "attnscope";
+import { visible } from "attnscope/views";
 import { writeNumber } from "./number-grid.ts";
 
 export interface Table {
@@ -11,7 +12,9 @@ export interface Table {
   readonly row: string;
 }
 
-function field(text: string): string {
+/** UTF-8 has no half characters: they are named. */
+function field(name: string): string {
+  const text = name.replace(/\p{Cs}/gu, visible);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

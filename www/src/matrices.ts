@@ -112,26 +112,27 @@ export function weightsOf(matrices: Matrices, drawn: StateDict): StateDict {
   return weights;
 }
 
-/** Numbers that are in use, as ones to edit. */
-export function typedMatrices(x: Tensor, memory: Tensor, weights: StateDict): Matrices {
-  const input = (values: Tensor): Matrix => ({ origin: "typed", weight: gridFrom(values), bias: null });
+export function typedInput(values: Tensor): Matrix {
+  return { origin: "typed", weight: gridFrom(values), bias: null };
+}
+
+/** The projections as numbers to edit; where there is no bias it is 0. */
+export function typedLinears(weights: StateDict): Pick<Matrices, "query" | "key" | "value" | "out"> {
   const linear = (name: string): Matrix => {
     const weight = weights[`${name}.weight`] as Tensor;
-    const bias = weights[`${name}.bias`] as Tensor;
+    const bias = weights[`${name}.bias`];
     return {
       origin: "typed",
       weight: gridFrom(weight),
-      bias: gridFrom({ data: bias.data, shape: [bias.data.length, 1] }),
+      bias: bias ? gridFrom({ data: bias.data, shape: [bias.data.length, 1] }) : null,
     };
   };
-  return {
-    x: input(x),
-    memory: input(memory),
-    query: linear("query"),
-    key: linear("key"),
-    value: linear("value"),
-    out: linear("out"),
-  };
+  return { query: linear("query"), key: linear("key"), value: linear("value"), out: linear("out") };
+}
+
+/** Numbers that are in use, as ones to edit. */
+export function typedMatrices(x: Tensor, memory: Tensor, weights: StateDict): Matrices {
+  return { x: typedInput(x), memory: typedInput(memory), ...typedLinears(weights) };
 }
 
 /** A matrix and its bias in one grid: the bias is the column behind the last. */

@@ -4,6 +4,7 @@ import type { Origin } from "./matrices.ts";
 import type { Unreadable } from "./reader.ts";
 import type { Problem } from "./refusal.ts";
 import type { BenchStage, Comparing, RuleName, RuleNumbers } from "./state.ts";
+import type { FileProblem } from "./tensor-files.ts";
 
 const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
 
@@ -83,7 +84,24 @@ const en = {
   headAndFeature: (head: number, feature: number) => `head ${head} · ${feature}`,
   numberGrid: (matrix: string, rows: number, columns: number) =>
     `${matrix}, ${rows} rows and ${columns} columns of numbers`,
-  gridHint: "Type into a cell, or paste a block from a spreadsheet. Enter opens a cell, Escape leaves it.",
+  gridHint:
+    "Type into a cell, paste a block from a spreadsheet, or drop a file: .npy, .npz, .csv, .safetensors, .pt. Enter opens a cell, Escape leaves it.",
+  openNumbers: "Open a file",
+  fileProblem: (file: string, { code, details, message }: FileProblem): string => {
+    const { line, column, offset, entry, found, expected } = details;
+    const said = `found ${found}, expected ${expected}.`;
+    if (code === "bad_file" && line !== undefined) return `${file}, row ${line}, column ${column}: ${said}`;
+    if (code === "bad_file" && offset !== undefined) return `${file}, byte ${offset}: ${said}`;
+    if (code === "bad_state_dict") return `${file}, ${entry}: ${said}`;
+    if (code === "no_numbers") return `${file} holds no numbers.`;
+    if (code === "too_many_numbers") return `${file} holds ${found} numbers: more than ${expected}.`;
+    if (code === "too_wide") return `${file}: a size of ${found} is more than ${expected}.`;
+    if (code === "no_matrix") return `${file}, ${entry}: the shape [${found}] is not that of a matrix.`;
+    if (code === "wrong_rows") return `${file} has ${found} rows, and there are ${expected} tokens.`;
+    if (code === "heads") return `${file}: ${expected} heads do not divide ${found}.`;
+    return `${file}: ${message}`;
+  },
+  numbersAreKept: "The numbers are as they were.",
   notANumber: (row: number, column: number, typed: string) =>
     `Row ${row}, column ${column}: “${typed}” is not a number.`,
   numberStays: (number: string, others: number) =>
@@ -351,7 +369,24 @@ const zh: Text = {
   copyReadable: "复制可读的头",
   headAndFeature: (head, feature) => `头 ${head} · ${feature}`,
   numberGrid: (matrix, rows, columns) => `${matrix}，${rows} 行 ${columns} 列`,
-  gridHint: "直接在单元格中输入，或从电子表格粘贴一块。回车打开单元格，Esc 离开。",
+  gridHint:
+    "直接在单元格中输入，从电子表格粘贴一块，或拖入文件：.npy、.npz、.csv、.safetensors、.pt。回车打开单元格，Esc 离开。",
+  openNumbers: "打开文件",
+  fileProblem: (file, { code, details, message }) => {
+    const { line, column, offset, entry, found, expected } = details;
+    const said = `内容为 ${found}，应为 ${expected}。`;
+    if (code === "bad_file" && line !== undefined) return `${file}，第 ${line} 行第 ${column} 列：${said}`;
+    if (code === "bad_file" && offset !== undefined) return `${file}，第 ${offset} 字节：${said}`;
+    if (code === "bad_state_dict") return `${file}，${entry}：${said}`;
+    if (code === "no_numbers") return `${file} 中没有数。`;
+    if (code === "too_many_numbers") return `${file} 有 ${found} 个数，超过 ${expected}。`;
+    if (code === "too_wide") return `${file}：大小 ${found} 超过 ${expected}。`;
+    if (code === "no_matrix") return `${file}，${entry}：形状 [${found}] 不是矩阵。`;
+    if (code === "wrong_rows") return `${file} 有 ${found} 行，而词元有 ${expected} 个。`;
+    if (code === "heads") return `${file}：${expected} 个头不能整除 ${found}。`;
+    return `${file}：${message}`;
+  },
+  numbersAreKept: "原有的数没有改变。",
   notANumber: (row, column, typed) => `第 ${row} 行第 ${column} 列：“${typed}”不是数。`,
   numberStays: (number, others) =>
     others === 0 ? `仍使用 ${number}。` : `仍使用 ${number}。另有 ${others} 个单元格已标出。`,

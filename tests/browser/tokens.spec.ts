@@ -1,0 +1,98 @@
+// Any token can be shown: in every look, in what is exported, and through a link.
+import { expect, type Page } from "@playwright/test";
+import { choose, link, rule, saved, test } from "./bench.ts";
+
+interface Kind {
+  readonly sentence: string;
+  /** The token that stands second, as it is shown. */
+  readonly shown: string;
+  /** As it is written where there is little room; default as it is shown. */
+  readonly short?: string;
+  /** As a spreadsheet reads it; default the token itself. */
+  readonly cell?: string;
+}
+
+const LONG = "w".repeat(200);
+
+const KINDS: Record<string, Kind> = {
+  Chinese: { sentence: "a 猫 b", shown: "猫" },
+  Hebrew: { sentence: "a עברית b", shown: "עברית" },
+  Arabic: { sentence: "a العربية b", shown: "العربية" },
+  "emoji with joiners": { sentence: "a 👩‍👩‍👧 b", shown: "👩‍👩‍👧" },
+  "combining marks": { sentence: "a e\u0301\u0323\u0302 b", shown: "e\u0301\u0323\u0302" },
+  "spaces only": { sentence: "a   b", shown: "␣␣␣", cell: "   " },
+  "a line end": { sentence: "a\nb", shown: "↵", cell: "\n" },
+  "half of a character": { sentence: "a \ud83d b", shown: "U+D83D", cell: "U+D83D" },
+  "a replacement mark": { sentence: "a \ufffd b", shown: "\ufffd" },
+  "a part of </script>": { sentence: "a </script><b> b", shown: "<" },
+  "200 letters": { sentence: `a ${LONG} b`, shown: LONG, short: `${"w".repeat(15)}…` },
+};
+
+/** The cells of a CSV, after RFC 4180. */
+function table(csv: string): string[][] {
+  const rows = [[""]];
+  for (const [, quoted, plain, end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|$)/g)) {
+    const row = rows.at(-1) as string[];
+    row[row.length - 1] = quoted?.replaceAll('""', '"') ?? plain ?? "";
+    if (end === ",") row.push("");
+    else rows.push([""]);
+  }
+  return rows.filter((row) => row.length > 1);
+}
+
+/** The texts of a picture, which must be XML that runs nothing. */
+function textsOf(page: Page, svg: string): Promise<(string | null)[]> {
+  return page.evaluate((svg) => {
+    const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+    if (parsed.querySelector("parsererror, script")) throw new Error("no picture");
+    return [...parsed.querySelectorAll("text")].map(({ textContent }) => textContent);
+  }, svg);
+}
+
+async function expectShown(page: Page, { shown, short = shown, cell = shown }: Kind, at = 1) {
+  await expect(page.getByTestId("tokens").getByRole("button").nth(at)).toHaveText(shown, { useInnerText: false });
+  for (const look of ["lines", "bars", "matrix"]) {
+    await choose(page, "look", look);
+    const grid = page.getByTestId("heads").getByRole("grid").first();
+    await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", new RegExp(`query ${escaped(shown)}, key `));
+    const texts = await textsOf(page, (await saved(page, "the picture as svg")).text);
+    const isNamed = texts.some((text) => text === short || text === `query ${short}`);
+    expect(isNamed, `${look}: ${texts}`).toBe(true);
+    await expectInside(page);
+  }
+  const [first = [], ...lines] = table((await saved(page, "Save weights as csv")).text);
+  expect(first[at + 2]).toBe(cell);
+  expect(lines[at]?.[1]).toBe(cell);
+  expect(lines.every((line) => line.length === first.length)).toBe(true);
+}
+
+const expectInside = async (page: Page) =>
+  expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+for (const [name, kind] of Object.entries(KINDS)) {
+  test(`a token that is ${name}`, async ({ page, browser }) => {
+    await page.evaluate(
+      (hash) => {
+        location.hash = hash;
+      },
+      link({ attnscope: 1, sentence: kind.sentence, place: { query: 1, key: 1 } }),
+    );
+    await expectShown(page, kind);
+    await rule(page, "causal").click();
+    await choose(page, "compare", "difference");
+    await expect(page.getByTestId("effect")).toBeVisible();
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 });
+      await expectInside(page);
+    }
+    await choose(page, "compare", "with mask");
+    // The link that the page itself makes of it.
+    await page.waitForTimeout(400);
+    const elsewhere = await (await browser.newContext()).newPage();
+    await elsewhere.goto(page.url());
+    await expectShown(elsewhere, kind);
+    await elsewhere.context().close();
+  });
+}

@@ -1,0 +1,126 @@
+import { AttnError, type Engine, type StateDict, type Tensor } from "attnscope";
+import { type Matrices, typedInput, typedLinears } from "./matrices.ts";
+import { LIMITS, type Numbers } from "./state.ts";
+
+/** Why nothing was taken from a file. */
+export interface FileProblem {
+  /**
+   * An engine's code, or one of the page's own: `no_numbers`, `too_many_numbers`, `no_matrix`, `wrong_rows`,
+   * `too_wide`, `heads`.
+   */
+  readonly code: string;
+  /** Where it is in the file, what is there, and what would have been taken. */
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+class FileRefusal extends Error {
+  constructor(
+    readonly code: string,
+    readonly details: FileProblem["details"],
+  ) {
+    super(code);
+  }
+}
+
+export function toFileProblem(error: unknown): FileProblem {
+  const { code, details } =
+    error instanceof AttnError || error instanceof FileRefusal ? error : { code: "unexpected", details: {} };
+  return { code, details, message: error instanceof Error ? error.message : String(error) };
+}
+
+/** What a file is to fit. */
+export interface Fitting {
+  /** The input that a matrix becomes, and how many rows it has. */
+  readonly input: "x" | "memory";
+  readonly rows: number;
+  readonly nHeads: number;
+  readonly isSplitEvenly: boolean;
+}
+
+/** What a file fills: some of the matrices, and the sizes that come with them. */
+interface Filled {
+  readonly own: Partial<Matrices>;
+  readonly sizes: Partial<Numbers>;
+}
+
+// What is taken is saved with the state, which is not read again beyond its own limit.
+const MOST_NUMBERS = 5_000_000;
+
+/** A matrix becomes an input; more are the projections, under any names that multi-head attention knows. */
+export async function fill(engine: Engine, tensors: StateDict, fitting: Fitting): Promise<Filled> {
+  const entries = Object.entries(tensors);
+  const count = entries.reduce((sum, [, { data }]) => sum + data.length, 0);
+  if (count === 0) throw new FileRefusal("no_numbers", {});
+  if (count > MOST_NUMBERS) throw new FileRefusal("too_many_numbers", { found: count, expected: MOST_NUMBERS });
+  const [only] = entries;
+  return entries.length === 1 && only ? fillInput(...only, fitting) : fillProjections(engine, tensors, fitting);
+}
+
+function fillInput(entry: string, { data, shape }: Tensor, fitting: Fitting): Filled {
+  const [found = 0, dModel = 0] = shape.slice(-2);
+  if (shape.length < 2 || found * dModel !== data.length) throw new FileRefusal("no_matrix", { entry, found: shape });
+  const { input, rows, nHeads, isSplitEvenly } = fitting;
+  if (found !== rows) throw new FileRefusal("wrong_rows", { found, expected: rows });
+  checkSize(dModel);
+  if (isSplitEvenly) perHead(dModel, nHeads);
+  return { own: { [input]: typedInput({ data, shape: [found, dModel] }) }, sizes: { dModel: String(dModel) } };
+}
+
+function checkSize(size: number): void {
+  if (size > LIMITS.dModel) throw new FileRefusal("too_wide", { found: size, expected: LIMITS.dModel });
+}
+
+function perHead(size: number, nHeads: number): number {
+  checkSize(size);
+  if (size % nHeads !== 0) throw new FileRefusal("heads", { found: size, expected: nHeads });
+  return size / nHeads;
+}
+
+interface Sizes {
+  readonly dModel: number;
+  readonly dK: number;
+  readonly dV: number;
+}
+
+/** Sizes that a dict may be of, the likeliest first: the page's own names tell them, else each size that is in it. */
+function likelySizes(tensors: StateDict, nHeads: number): readonly Sizes[] {
+  const { "query.weight": query, "value.weight": value } = tensors;
+  if (query && value) {
+    const [keys = 0, dModel = 0] = query.shape;
+    checkSize(dModel);
+    return [{ dModel, dK: perHead(keys, nHeads), dV: perHead(value.shape[0] ?? 0, nHeads) }];
+  }
+  const counts = new Map<number, number>();
+  for (const { shape } of Object.values(tensors)) {
+    if (shape.length === 2) for (const size of shape) counts.set(size, (counts.get(size) ?? 0) + 1);
+  }
+  const [likeliest = 0, ...others] = [...counts].sort(([, one], [, other]) => other - one).map(([size]) => size);
+  const each = perHead(likeliest, nHeads);
+  const rest = others
+    .filter((size) => size <= LIMITS.dModel && size % nHeads === 0)
+    .map((size) => [size, size / nHeads] as const);
+  return [[likeliest, each] as const, ...rest].map(([dModel, d]) => ({ dModel, dK: d, dV: d }));
+}
+
+async function fillProjections(engine: Engine, tensors: StateDict, { nHeads }: Fitting): Promise<Filled> {
+  const refusals: unknown[] = [];
+  for (const sizes of likelySizes(tensors, nHeads)) {
+    for (const bias of [true, false]) {
+      try {
+        const module = engine.multiHeadAttention({ ...sizes, nHeads, bias });
+        await module.loadStateDict(tensors);
+        return { own: typedLinears(await module.stateDict()), sizes: typedSizes(sizes, nHeads) };
+      } catch (error) {
+        refusals.push(error);
+      }
+    }
+  }
+  throw refusals[0];
+}
+
+function typedSizes({ dModel, dK, dV }: Sizes, nHeads: number): Partial<Numbers> {
+  const isEven = dK * nHeads === dModel && dV === dK;
+  const [k, v] = isEven ? ["", ""] : [String(dK), String(dV)];
+  return { dModel: String(dModel), nHeads: String(nHeads), dK: k, dV: v };
+}
