@@ -73,7 +73,8 @@ pub enum Init {
     /// Each projection an `nn.Linear`, in the order query, key, value, out.
     #[default]
     Linear,
-    /// As `torch.nn.MultiheadAttention` draws: the output projection, then Xavier-uniform query, key and value; biases of zero.
+    /// As `torch.nn.MultiheadAttention` draws: the output projection, then Xavier-uniform query, key and value; biases of zero. A
+    /// block then also drops numbers in training in the order of PyTorch's layers.
     Torch,
 }
 

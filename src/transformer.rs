@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{ForwardOptions, MultiHeadAttentionOptions, Positions, TransformerOptions};
+use crate::config::{ForwardOptions, Init, MultiHeadAttentionOptions, Positions, TransformerOptions};
 use crate::error::{AttnError, Result};
 use crate::mask::Mask;
 use crate::multi_head_attention::{Attention, Dropout, MultiHeadAttention, rows};
@@ -285,7 +285,18 @@ impl Pass<'_> {
         let how =
             Attention { options: self.options, is_causal, named, dropout: dropout.as_mut(), max_bytes: self.max_bytes };
         let output = attention.append(&mut self.recipe, self.layer, inputs, mask, how)?;
-        self.dropped(named(Stage::DroppedOutput), output)
+        let dropped = self.dropped(named(Stage::DroppedOutput), output)?;
+        // PyTorch's modules hold an attention's output token by token, each with its batch entries, and draw in that order.
+        if dropped != output && self.settings.init == Init::Torch {
+            let [batch, n, width] = self.recipe.shape(output)[..] else {
+                unreachable!("a block's rows have three axes")
+            };
+            if let Made::Dropped { factors, .. } = &mut self.recipe.steps_mut()[dropped].made {
+                let drawn = |at: usize| factors[(at / width % n * batch + at / width / n) * width + at % width];
+                *factors = Arc::new((0..factors.len()).map(drawn).collect());
+            }
+        }
+        Ok(dropped)
     }
 
     /// linear2(activation(linear1(from))), or with a gate linear2(activation(gate(from)) · linear1(from))
