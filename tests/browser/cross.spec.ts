@@ -61,6 +61,7 @@ test("the seed draws the other line after the first", async ({ page }) => {
   await expect(page.getByTestId("number-grid")).toHaveAttribute("aria-rowcount", "6");
   await page.reload();
   await expect(page.getByTestId("key-sentence")).toHaveValue("c d b a e");
+  await expect(page.getByTestId("key-tokens").getByRole("button")).toHaveCount(5);
   await page.getByTestId("key-sentence").fill(" ");
   await expect(page.getByTestId("key-tokens").getByRole("button")).toHaveCount(5);
   await expect(page.getByRole("alert")).toContainText("Type at least one word");

@@ -76,9 +76,10 @@ export class Keeper {
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.save();
-    const state = this.#bench.snapshot;
+    const [state, address] = [this.#bench.snapshot, hash()];
     const link = await toLink(state);
-    if (state !== this.#bench.snapshot) return;
+    // A link that was put into the address meanwhile is followed, not written over.
+    if (state !== this.#bench.snapshot || address !== hash()) return;
     this.tooLong = link.length > LONGEST_LINK ? link.length : 0;
     const shown = this.tooLong > 0 ? "" : link;
     store(KEY_LINK, shown);
