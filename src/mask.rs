@@ -405,15 +405,7 @@ impl Mask {
                 unfit(vec![*heads], "as many heads as the scores have")
             }
             Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
-                let exact = exact_distances(*buckets, *bidirectional);
-                if exact == 0 || *max_distance <= exact || table.len() as u64 != 4 * *buckets as u64 * *heads as u64 {
-                    return Err(AttnError::option(
-                        "relative",
-                        format!("{buckets} buckets, maxDistance {max_distance}, {} numbers", table.len() / 4),
-                        "a table [buckets, heads], at least 2 buckets for each direction, maxDistance above half of those",
-                    ));
-                }
-                Ok(())
+                check_buckets(*buckets, *heads, table, *bidirectional, *max_distance)
             }
             Self::Alibi { heads } if *heads != size.n_heads => unfit(vec![*heads], "as many heads as the scores have"),
             Self::Alibi { .. } => Ok(()),
@@ -571,6 +563,19 @@ fn exact_distances(buckets: usize, bidirectional: bool) -> usize {
     buckets / if bidirectional { 4 } else { 2 }
 }
 
+fn check_buckets(buckets: usize, heads: usize, table: &[u8], bidirectional: bool, max_distance: usize) -> Result<()> {
+    let exact = exact_distances(buckets, bidirectional);
+    let cells = (buckets as u64).saturating_mul(heads as u64).saturating_mul(4);
+    if exact == 0 || max_distance <= exact || table.is_empty() || table.len() as u64 != cells {
+        return Err(AttnError::option(
+            "relative",
+            format!("{buckets} buckets, maxDistance {max_distance}, {} numbers", table.len() / 4),
+            "a table [buckets, heads], at least 2 buckets for each direction, maxDistance above half of those",
+        ));
+    }
+    Ok(())
+}
+
 /// T5's bucket of a key's distance from its query: near ones one by one, far ones by the logarithm, in float32 as there.
 fn bucket(ahead: i64, buckets: usize, bidirectional: bool, max_distance: usize) -> usize {
     let (direction, first, distance) = match bidirectional {
@@ -673,6 +678,7 @@ impl Mask {
                 Ok(Code { keep: None, bias: Some(bias) })
             }
             Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
+                check_buckets(*buckets, *heads, table, *bidirectional, *max_distance)?;
                 let numbers = table.as_chunks().0.iter().map(|&bytes| torch_number(f32::from_le_bytes(bytes)));
                 let table = nested(&[*buckets, *heads], numbers);
                 let exact = exact_distances(*buckets, *bidirectional);

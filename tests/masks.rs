@@ -237,3 +237,23 @@ fn key_lengths_and_a_past_exclude_each_other_and_must_fit() {
     assert!(refused(vec![4], None).contains("at most 3 keys"));
     assert!(refused(vec![3, 3], None).contains("one for each batch entry"));
 }
+
+#[test]
+fn a_table_that_is_none_is_refused_wherever_it_is_read() {
+    for (buckets, heads, numbers, max_distance) in [
+        (1, 1, 1, 16),
+        (1, 1, 2, 16),
+        (0, 1, 0, 16),
+        (8, 0, 0, 16),
+        (8, 2, 15, 16),
+        (8, 2, 16, 2),
+        (usize::MAX, 2, 2, 16),
+    ] {
+        let table = vec![0; 4 * numbers];
+        let mask = Mask::Relative { buckets, heads, table, bidirectional: true, max_distance };
+        let size = MaskSize { n_q: 2, n_k: 2, n_heads: heads.max(1), batch: 1 };
+        let code = attnscope::TorchConvention::Additive;
+        assert!(mask.materialize(size, MAX_BYTES).is_err(), "{buckets} {heads} {numbers}");
+        assert_eq!(mask.to_torch(code).unwrap_err().code().as_str(), "invalid_option", "{buckets} {heads} {numbers}");
+    }
+}
