@@ -1,5 +1,5 @@
 import { invalidOption } from "./errors.ts";
-import type { MaskAxes, Mask as MaskRule, TorchConvention } from "./generated.ts";
+import { MAX_MASK_DEPTH, type MaskAxes, type Mask as MaskRule, type TorchConvention } from "./generated.ts";
 import { given } from "./options.ts";
 import { isList, type TensorLike, toTensor } from "./tensor.ts";
 import { glue, throwTyped } from "./wasm.ts";
@@ -41,14 +41,13 @@ export class Mask {
   }
 }
 
-const DEEPEST = 64;
 const MOST_RULES = 4096;
 
 /** The engine reads rules one inside the other; and a mask joined with itself again and again is soon more than fits. */
 function checkSize(outermost: MaskRule): void {
   let rules = 0;
   const visit = (rule: MaskRule, depth: number): void => {
-    if (depth > DEEPEST) throw invalidOption("mask", depth, `at most ${DEEPEST} masks inside each other`);
+    if (depth > MAX_MASK_DEPTH) throw invalidOption("mask", depth, `at most ${MAX_MASK_DEPTH} masks inside each other`);
     if (++rules > MOST_RULES) throw invalidOption("mask", rules, `at most ${MOST_RULES} rules`);
     if (typeof rule === "string") return;
     if ("not" in rule) visit(rule.not.mask, depth + 1);

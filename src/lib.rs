@@ -47,7 +47,7 @@ pub use config::{
 };
 pub use error::{AttnError, ErrorCode, Result};
 pub use explain::{Explanation, Operation, Term};
-pub use mask::{Mask, MaskAxes, MaskSize, ResolvedMask, TorchConvention};
+pub use mask::{MAX_MASK_DEPTH, Mask, MaskAxes, MaskSize, ResolvedMask, TorchConvention};
 pub use multi_head_attention::MultiHeadAttention;
 pub use positions::sinusoidal;
 pub use state_dict::StateDict;

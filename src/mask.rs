@@ -262,7 +262,7 @@ impl Mask {
                 return Err(AttnError::option(name, axis, "a whole number of at least 1"));
             }
         }
-        self.check_depth(MAX_DEPTH)?;
+        self.check_depth(MAX_MASK_DEPTH)?;
         self.check(scores)?;
         let varies = self.varies();
         let shape = [
@@ -423,8 +423,8 @@ impl Mask {
     fn check_depth(&self, left: usize) -> Result<()> {
         match self {
             _ if left == 0 => {
-                let found = format!("masks more than {MAX_DEPTH} deep in each other");
-                Err(AttnError::option("mask", found, &format!("at most {MAX_DEPTH}")))
+                let found = format!("masks more than {MAX_MASK_DEPTH} deep in each other");
+                Err(AttnError::option("mask", found, &format!("at most {MAX_MASK_DEPTH}")))
             }
             Self::And { left: a, right: b } | Self::Or { left: a, right: b } => {
                 a.check_depth(left - 1)?;
@@ -454,7 +454,7 @@ impl Mask {
 }
 
 /// How deep masks may lie in each other.
-const MAX_DEPTH: usize = 64;
+pub const MAX_MASK_DEPTH: usize = 64;
 
 fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<usize> {
     let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
@@ -598,7 +598,7 @@ impl Mask {
     /// # Errors
     /// `invalid_option` for `not` of a mask that adds to the scores.
     pub fn to_torch(&self, convention: TorchConvention) -> Result<String> {
-        self.check_depth(MAX_DEPTH)?;
+        self.check_depth(MAX_MASK_DEPTH)?;
         let Code { keep, bias } = self.code()?;
         let additive = |keep: Option<String>, bias: Option<String>| match (keep, bias) {
             (None, None) => "torch.zeros(n_q, n_k)".into(),

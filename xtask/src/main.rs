@@ -40,6 +40,8 @@ fn types() -> String {
     text.push_str(&format!(
         "\n/** LayerNorm's default epsilon, PyTorch's. */\nexport const LAYER_NORM_EPS = {eps:?};\n"
     ));
+    let depth = attnscope::MAX_MASK_DEPTH;
+    text.push_str(&format!("\n/** How deep masks may lie in each other. */\nexport const MAX_MASK_DEPTH = {depth};\n"));
     macro_rules! declare {
         ($($name:ident),*) => { $(
             let docs = $name::docs().unwrap_or_default();
