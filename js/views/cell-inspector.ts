@@ -36,11 +36,21 @@ function make<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, ...children: Ch
   return element;
 }
 
+/** Whether scores are divided by √d_k, as far as the steps tell. */
+function isRootScale(steps: readonly Explanation[]): boolean {
+  const dK = steps.find(({ stage }) => plain(stage) === "scores")?.terms.length;
+  const scale = steps.find(({ stage }) => plain(stage) === "scaled")?.terms[0]?.right;
+  return dK === undefined || scale === undefined || Math.abs(scale * Math.sqrt(dK) - 1) < 1e-6;
+}
+
+/** The stage, or the one of a decoder's first attention that it is the like of. */
+const plain = (stage: Stage) => stage.replace(/^cross_/, "") as Stage;
+
 // How each stage follows from the one before, as a formula beside its name.
-function formula(stage: Stage): Child[] {
+function formula(stage: Stage, isRoot: boolean): Child[] {
   const sup = (text: string) => make("sup", text);
   const sub = (text: string) => make("sub", text);
-  switch (stage) {
+  switch (plain(stage)) {
     case "query":
       return ["x · W", sub("Q")];
     case "key":
@@ -50,13 +60,17 @@ function formula(stage: Stage): Child[] {
     case "scores":
       return ["q · k"];
     case "scaled":
-      return ["s / √d", sub("k")];
+      return isRoot ? ["s / √d", sub("k")] : ["s · scale"];
     case "weights":
       return ["e", sup("m − max"), " / Σ"];
     case "context":
       return ["Σ w · v"];
     case "output":
       return ["concat · W", sub("O")];
+    case "hidden":
+      return ["x · W", sub("1")];
+    case "feed_forward":
+      return ["a · W", sub("2")];
     default:
       return [];
   }
@@ -126,7 +140,7 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
     const { text, keyLabels } = options;
     const { over, left, right } = text.factors(step.stage);
     const rows = listed(step.terms, undefined).map(({ term }) => {
-      const name = step.stage === "context" ? (keyLabels[Number(term.label)] ?? term.label) : term.label;
+      const name = plain(step.stage) === "context" ? (keyLabels[Number(term.label)] ?? term.label) : term.label;
       return termRow(name, term, [term.left, term.right, term.product], false);
     });
     rows.push(...rest(step, rows.length, 4));
@@ -173,7 +187,9 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
         return [make("p", bias === 0 ? text.allowed : `${number(scaled)} + ${number(bias)} = ${number(value)}`)];
       }
       case "sum":
-        return [make("p", terms.map(({ product }) => number(product)).join(" + "))];
+        return terms.map(({ label, product }, i) =>
+          make("p", `${i > 0 ? "+ " : ""}${number(product)} `, make("small", text.stage(label as Stage))),
+        );
       case "layer_norm": {
         const { x = 0, mean = 0, variance = 0, eps = 0, weight = 1, bias = 0 } = constants;
         const sum = `(${number(x)} − ${number(mean)}) / √(${number(variance)} + ${number(eps)})`;
@@ -192,9 +208,10 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
   }
 
   function show(): void {
+    const isRoot = isRootScale(options.steps);
     list.replaceChildren(
       ...options.steps.map((step) => {
-        const symbols = formula(step.stage);
+        const symbols = formula(step.stage, isRoot);
         const title = make("span", options.text.stage(step.stage), ...(symbols.length > 0 ? [" = ", ...symbols] : []));
         const value = make("span", number(step.value));
         const item = make("li", make("h3", title, value), ...body(step));

@@ -19,6 +19,7 @@ interface Recorded {
 // States as links hold them: what is left out is as it is at the start.
 const ruled = (rules: readonly string[], part: object = {}) => ({ terms: rules.map((rule) => ({ rule })), ...part });
 const seeded = (part: object = {}) => ({ source: "torch", ...part });
+const blocks = (part: object = {}) => seeded({ model: "blocks", ...part });
 const own = (matrices: object, sizes: object) => ({ source: "own", own: matrices, ...sizes });
 
 const filled = (rows: number, columns: number, at: (i: number) => number) => ({
@@ -88,17 +89,55 @@ const STATES: Record<string, object> = {
   "numbers of every origin": {
     sentence: "a b a",
     numbers: own(
-      { x: { origin: "one_hot" }, query: typedLinear(4, 4), key: { origin: "identity" }, out: { origin: "zeros" } },
+      {
+        x: { origin: "one_hot" },
+        layers: [{ query: typedLinear(4, 4), key: { origin: "identity" }, out: { origin: "zeros" } }],
+      },
       { nHeads: "2", dModel: "4" },
     ),
     masks: [ruled(["causal"])],
   },
   "positions, and a W_O that is not square": {
     numbers: own(
-      { x: { origin: "sinusoidal" }, value: { origin: "identity" }, out: typedLinear(8, 6) },
+      { x: { origin: "sinusoidal" }, layers: [{ value: { origin: "identity" }, out: typedLinear(8, 6) }] },
       { nHeads: "2", dModel: "8", dV: "3" },
     ),
     masks: [ruled(["global", "documents"])],
+  },
+  "a scale of one's own": { numbers: seeded({ scale: "-0.3" }), masks: [ruled(["causal"])] },
+  "readable blocks": { numbers: { model: "blocks" } },
+  "a block of a seed": { numbers: blocks({ nLayers: "1" }) },
+  "three blocks, causal, norms before": {
+    numbers: blocks({ nLayers: "3", normPlace: "before", activation: "gelu", dFf: "24" }),
+    masks: [ruled(["causal"])],
+    fill: "-inf",
+  },
+  "blocks of other sizes, heads switched off": {
+    numbers: blocks({ draw: "randn", nHeads: "3", dModel: "10", dK: "5", activation: "silu", scale: "0.7" }),
+    heads: { off: [1] },
+    masks: [painted(6, 6, 3)],
+  },
+  "a decoder": { sentence: "a b c", keySentence: "c d b a e", numbers: blocks(), masks: [ruled(["causal"])] },
+  "a decoder, norms before, an empty row of 0": {
+    sentence: "a b c",
+    keySentence: "c d",
+    numbers: blocks({ normPlace: "before", activation: "gelu_tanh" }),
+    masks: [firstRowEmpty],
+    fill: "-inf",
+    emptyRow: "zero",
+  },
+  "blocks of one's own": {
+    sentence: "a b c",
+    numbers: own(
+      {
+        x: { origin: "one_hot" },
+        layers: [
+          { query: typedLinear(4, 4), norm1: typedLinear(4, 1), linear2: { origin: "zeros" } },
+          { linear1: typedLinear(8, 4), norm2: typedLinear(4, 1), out: { origin: "identity" } },
+        ],
+      },
+      { model: "blocks", nHeads: "2", dModel: "4", dFf: "8" },
+    ),
   },
   "a typed X and memory": {
     sentence: "a b c",
@@ -150,9 +189,11 @@ for (const [name, part] of Object.entries(STATES)) {
     }
     const { program: lines, weights, output } = recorded[name] ?? { program: [], weights: [], output: [] };
     expect(program.split("\n"), "the program changed: record again").toEqual(lines);
-    const pass = JSON.parse((await saved(page, "the whole pass as json")).text);
-    expectNear(pass.weights.flat(Infinity), weights, "weights");
-    expectNear(pass.output.flat(Infinity), output, "output");
+    const pass = Object.entries<Numbers[]>(JSON.parse((await saved(page, "the whole pass as json")).text));
+    // Those of every layer; what the last one gives stands last.
+    const ours = pass.filter(([stage]) => /(^|\.)weights$/.test(stage)).map(([, numbers]) => numbers);
+    expectNear(ours.flat(Infinity) as Numbers, weights, "weights");
+    expectNear(pass.at(-1)?.[1].flat(Infinity) as Numbers, output, "output");
   });
 }
 

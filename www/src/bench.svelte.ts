@@ -7,7 +7,6 @@ import {
   type Mask,
   type MaskEffect,
   type Moved,
-  type MultiHeadAttention,
   Selection,
   type Stage,
   type StateDict,
@@ -20,20 +19,27 @@ import { toMask } from "./mask-algebra.ts";
 import {
   ALL_SEEDED,
   editedMatrix,
+  type InputName,
+  type InUse,
   inputOf,
+  type Kind,
   type Matrix,
   type MatrixName,
   matrixInUse,
+  matrixOf,
   toEdit,
-  typedMatrices,
+  typedInput,
+  typedLayers,
   weightsOf,
+  withMatrix,
 } from "./matrices.ts";
+import { type Model, makeModel } from "./model.ts";
 import type { Edit, NumberGrid } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
-import { type Problem, Refusal, toProblem, whole } from "./refusal.ts";
-import { cellsOf } from "./stages.ts";
+import { decimal, type Problem, Refusal, toProblem, whole } from "./refusal.ts";
+import { cellsOf, keysOf, resultOf } from "./stages.ts";
 import {
   type BenchState,
   type HeadsState,
@@ -66,22 +72,28 @@ export interface Sizes {
   readonly nHeads: number;
   readonly dK: number;
   readonly dV: number;
+  /** Of blocks. */
+  readonly dFf: number;
 }
 
 /** What is on the page at one moment: one input, and the two passes that are compared. */
 export interface Picture {
   /** The queries' tokens. */
   readonly tokens: readonly string[];
-  /** The keys' tokens; the same but for cross-attention. */
+  /** The keys' tokens, under the mask; the same but for cross-attention by itself. */
   readonly keyTokens: readonly string[];
+  /** The tokens that a decoder's second attention looks at; else null. */
+  readonly memoryTokens: readonly string[] | null;
   /** Names of the columns of input and output; empty where they are only numbered. */
   readonly features: readonly string[];
+  readonly kind: Kind;
+  readonly nLayers: number;
   readonly nHeads: number;
   readonly off: readonly number[];
   readonly numbers: Numbers;
   readonly sizes: Sizes;
   readonly x: Tensor;
-  /** What keys and values are made from; null where that is x. */
+  /** What keys and values are made from, in a decoder those of the second attention; null where that is x. */
   readonly memory: Tensor | null;
   /** Null where they are drawn of the seed alone. */
   readonly weights: StateDict | null;
@@ -100,6 +112,7 @@ interface HeadsReport {
 /** What the engine's analysis says of a picture, a little later than the picture itself. */
 export interface Report {
   readonly of: Picture;
+  readonly layer: number;
   readonly before: HeadsReport;
   readonly after: HeadsReport;
   readonly effect: MaskEffect;
@@ -109,6 +122,10 @@ export interface Report {
 interface Base extends Omit<Picture, "before" | "after"> {
   readonly plain: Trace;
 }
+
+/** What has to be made again, each with all before it. */
+const STALE = ["nothing", "report", "masks", "everything"] as const;
+type Stale = (typeof STALE)[number];
 
 // Beyond it the weights are too many to be sent back to the engine with every stroke.
 const MOST_ANALYSED = 2 ** 24;
@@ -133,6 +150,7 @@ export class Bench {
   readonly #masks = $derived.by(() => this.work.masks);
   readonly #off = $derived.by(() => this.work.heads.off);
   readonly #softmax = $derived.by(() => `${this.work.fill} ${this.work.emptyRow}`);
+  readonly #layer = $derived.by(() => placeOf(this.selection).layer);
 
   readonly tokens = $derived(tokenize(this.#sentence));
   /** Null where keys and values come from the sentence itself. */
@@ -158,15 +176,14 @@ export class Bench {
   });
   /** All that is saved and put into links. */
   readonly snapshot = $derived.by((): BenchState => {
-    const { stage, head, query, key, feature } = placeOf(this.selection);
-    return { ...this.work, place: { stage, head, query, key, feature } };
+    return { ...this.work, place: placeOf(this.selection) };
   });
 
   #engine: Engine | null = null;
   #base: Base | null = null;
   /** The passes that the picture shows, beside the base's. */
   readonly #passes: Trace[] = [];
-  #stale: "nothing" | "masks" | "everything" = "nothing";
+  #stale: Stale = "nothing";
   #busy = false;
 
   /** `before` is what undo leads back to at once. */
@@ -182,6 +199,10 @@ export class Bench {
     $effect(() => {
       void [this.#masks, this.#softmax];
       this.#request("masks");
+    });
+    $effect(() => {
+      void this.#layer;
+      this.#request("report");
     });
   }
 
@@ -237,56 +258,61 @@ export class Bench {
       this.changeNumbers({ source: "own", own: ALL_SEEDED });
       return;
     }
-    const { x, memory, weights, sizes } = readableHeads(this.tokens, this.#keyTokens ?? this.tokens);
+    const { kind, nLayers } = this.#build();
+    const { x, memory, weights, sizes } = readableHeads(this.tokens, this.#keyTokens ?? this.tokens, { kind, nLayers });
     const typed = (size: number) => String(size);
     this.changeNumbers({
       source: "own",
-      own: typedMatrices(x, memory, weights),
+      own: { x: typedInput(x), memory: typedInput(memory), layers: typedLayers(weights, kind, nLayers) },
       dModel: typed(sizes.dModel),
       nHeads: typed(sizes.nHeads),
       dK: typed(sizes.dK),
       dV: typed(sizes.dV),
+      dFf: typed(sizes.dFf),
     });
   }
 
-  changeMatrix(name: MatrixName, part: Partial<Matrix>): void {
+  /** `layer` is the block that a parameter is of. */
+  changeMatrix(name: MatrixName, layer: number, part: Partial<Matrix>): void {
     const own = this.work.numbers.own ?? ALL_SEEDED;
-    this.changeNumbers({ own: { ...own, [name]: { ...own[name], ...part } } });
+    this.changeNumbers({ own: withMatrix(own, name, layer, { ...matrixOf(own, name, layer), ...part }) });
   }
 
   /** A matrix as one edits it; null before there is one. */
-  matrixToEdit(name: MatrixName): NumberGrid | null {
-    const { picture } = this;
-    const { own } = this.work.numbers;
-    if (!picture?.weights || !own) return null;
-    return toEdit(own[name], matrixInUse(name, picture.x, picture.memory ?? picture.x, picture.weights));
+  matrixToEdit(name: MatrixName, layer: number): NumberGrid | null {
+    const [own, inUse] = [this.work.numbers.own, this.#inUse];
+    return own && inUse && toEdit(matrixOf(own, name, layer), matrixInUse(name, layer, inUse));
   }
 
-  editMatrix(name: MatrixName, edits: readonly Edit[]): void {
+  editMatrix(name: MatrixName, layer: number, edits: readonly Edit[]): void {
+    const [own, inUse] = [this.work.numbers.own, this.#inUse];
+    if (!own || !inUse) return;
+    const matrix = editedMatrix(matrixOf(own, name, layer), matrixInUse(name, layer, inUse), edits);
+    this.changeMatrix(name, layer, matrix);
+  }
+
+  get #inUse(): InUse | null {
     const { picture } = this;
-    const { own } = this.work.numbers;
-    if (!picture?.weights || !own) return;
-    this.changeMatrix(
-      name,
-      editedMatrix(own[name], matrixInUse(name, picture.x, picture.memory ?? picture.x, picture.weights), edits),
-    );
+    return picture?.weights ? { ...picture, weights: picture.weights } : null;
   }
 
   /** Takes the numbers of a file and says which they are; a file that does not fit throws, and changes nothing. */
-  async openNumbers(file: File, input: "x" | "memory"): Promise<readonly MatrixName[]> {
+  async openNumbers(file: File, input: InputName): Promise<MatrixName> {
     const engine = await this.#ready();
     const tensors = await engine.readTensors(await file.arrayBuffer());
     const { picture } = this;
-    if (!picture) return [];
+    if (!picture) return input;
     const { dK, dV } = this.work.numbers;
-    const { own, sizes } = await fill(engine, tensors, {
+    const { inputs, layers, sizes } = await fill(engine, tensors, {
       input,
-      rows: (input === "x" ? picture.tokens : picture.keyTokens).length,
+      rows: (input === "x" ? picture.tokens : (picture.memoryTokens ?? picture.keyTokens)).length,
+      kind: picture.kind,
       nHeads: picture.nHeads,
-      isSplitEvenly: dK.trim() === "" || dV.trim() === "",
+      isSplitEvenly: dK.trim() === "" || (picture.kind === "attention" && dV.trim() === ""),
     });
-    this.changeNumbers({ ...sizes, own: { ...(this.work.numbers.own ?? ALL_SEEDED), ...own } });
-    return Object.keys(own) as MatrixName[];
+    const own = { ...(this.work.numbers.own ?? ALL_SEEDED), ...inputs, ...(layers && { layers }) };
+    this.changeNumbers({ ...sizes, own });
+    return layers ? "query" : input;
   }
 
   changeHeads(part: Partial<HeadsState>): void {
@@ -351,8 +377,8 @@ export class Bench {
   }
 
   // One pass at a time; whatever changed meanwhile is in the next one, so the last state always wins.
-  #request(part: "masks" | "everything"): void {
-    if (this.#stale !== "everything") this.#stale = part;
+  #request(part: Stale): void {
+    if (STALE.indexOf(part) > STALE.indexOf(this.#stale)) this.#stale = part;
     if (!this.#busy) void this.#run();
   }
 
@@ -364,8 +390,8 @@ export class Bench {
       const start = performance.now();
       try {
         if (part === "everything" || !this.#base) await this.#rebuild();
-        await this.#remask();
-        this.milliseconds = performance.now() - start;
+        if (part !== "report" || !this.picture) await this.#remask();
+        if (part !== "report") this.milliseconds = performance.now() - start;
         if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
         if (this.#stale === "nothing") await this.#analyse();
       } catch (error) {
@@ -410,23 +436,41 @@ export class Bench {
     this.#base = base;
   }
 
+  /** What is to compute. */
+  #build(): { readonly kind: Kind; readonly nLayers: number } {
+    const { model, nLayers } = this.#numbers;
+    if (model === "attention") return { kind: "attention", nLayers: 1 };
+    const kind = this.#keyTokens === null ? "encoder" : "decoder";
+    return { kind, nLayers: whole("nLayers", nLayers, 1, LIMITS.nLayers) };
+  }
+
   async #readable(engine: Engine, tokens: readonly string[], keyTokens: readonly string[]): Promise<Base> {
-    const { x, memory, sizes, weights, features } = readableHeads(tokens, keyTokens);
-    const module = engine.multiHeadAttention(sizes);
-    await module.loadStateDict(weights);
+    const { kind, nLayers } = this.#build();
+    const { activation, normPlace } = this.#numbers;
+    const { x, memory, sizes, weights, features } = readableHeads(tokens, keyTokens, { kind, nLayers });
+    const { dFf, ...options } = sizes;
+    const blocks = { nLayers, dFf, activation, normFirst: normPlace === "before" };
+    const model = makeModel(engine, kind, { ...options, scale: undefined, blocks });
+    await model.loadStateDict(weights);
     const isCross = keyTokens !== tokens;
-    return this.#pass(module, { tokens, keyTokens, features, sizes, x, memory: isCross ? memory : null, weights });
+    const made = { features, kind, nLayers, sizes, x, memory: isCross ? memory : null, weights };
+    return this.#pass(model, tokens, keyTokens, made);
   }
 
   /** The inputs and the weights as PyTorch draws them, or in their place those that have another origin. */
   async #drawn(engine: Engine, tokens: readonly string[], keyTokens: readonly string[]): Promise<Base> {
-    const { numbers } = this.work;
+    const { kind, nLayers } = this.#build();
+    const numbers = this.#numbers;
     const own = numbers.source === "own" ? numbers.own : null;
+    const optional = (typed: string, read: (typed: string) => number) =>
+      typed.trim() === "" ? undefined : read(typed);
     const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
     const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
-    const dK = numbers.dK.trim() === "" ? undefined : whole("dK", numbers.dK, 1, LIMITS.dK);
-    const dV = numbers.dV.trim() === "" ? undefined : whole("dV", numbers.dV, 1, LIMITS.dK);
-    const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads };
+    const dK = optional(numbers.dK, (typed) => whole("dK", typed, 1, LIMITS.dK));
+    const dV = kind === "attention" ? optional(numbers.dV, (typed) => whole("dV", typed, 1, LIMITS.dK)) : dK;
+    const dFf = kind === "attention" ? 0 : (optional(numbers.dFf, (typed) => whole("dFf", typed, 1, LIMITS.dFf)) ?? 4 * dModel);
+    const scale = optional(numbers.scale, (typed) => decimal("scale", typed, -LIMITS.scale, LIMITS.scale));
+    const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads, dFf };
     const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
     const input = (matrix: Matrix, line: readonly string[]): Tensor | Promise<Tensor> => {
       if (matrix.origin === "seed") return generator[numbers.draw]([line.length, dModel]);
@@ -435,23 +479,28 @@ export class Bench {
     // Drawn in the order of the program on the page: X, the memory, then the weights.
     const { x: ownX, memory: ownMemory } = own ?? ALL_SEEDED;
     const inputs = [input(ownX, tokens), keyTokens === tokens ? null : input(ownMemory, keyTokens)] as const;
-    const module = engine.multiHeadAttention({ dModel, nHeads, dK, dV, generator });
+    const blocks = { nLayers, dFf, activation: numbers.activation, normFirst: numbers.normPlace === "before" };
+    const model = makeModel(engine, kind, { dModel, nHeads, dK, dV, scale, generator, blocks });
     const [x, memory] = await Promise.all(inputs);
-    const weights = own && weightsOf(own, await module.stateDict());
-    if (weights) await module.loadStateDict(weights);
-    return this.#pass(module, { tokens, keyTokens, features: [], sizes, x, memory, weights });
+    const weights = own && weightsOf(own, await model.stateDict(), kind, nLayers);
+    if (weights) await model.loadStateDict(weights);
+    return this.#pass(model, tokens, keyTokens, { features: [], kind, nLayers, sizes, x, memory, weights });
   }
 
   async #pass(
-    module: MultiHeadAttention,
-    of: Pick<Base, "tokens" | "keyTokens" | "features" | "sizes" | "x" | "memory" | "weights">,
+    model: Model,
+    tokens: readonly string[],
+    otherTokens: readonly string[],
+    of: Pick<Base, "features" | "kind" | "nLayers" | "sizes" | "x" | "memory" | "weights">,
   ): Promise<Base> {
     const { nHeads } = of.sizes;
     const off = this.#off.filter((head) => head < nHeads);
     const headMask =
       off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
-    const { trace } = await module.forward(of.x, { key: of.memory, trace: true, headMask });
-    return { ...of, nHeads, off, numbers: this.#numbers, plain: trace as Trace };
+    const numbers = this.#numbers;
+    const plain = await model.pass(of.x, of.memory, headMask);
+    const [keyTokens, memoryTokens] = of.kind === "decoder" ? [tokens, otherTokens] : [otherTokens, null];
+    return { ...of, tokens, keyTokens, memoryTokens, nHeads, off, numbers, plain };
   }
 
   async #remask(): Promise<void> {
@@ -473,14 +522,17 @@ export class Bench {
     this.picture = { ...shown, before, after };
   }
 
-  // A shorter sentence, fewer heads, or a stage that is no longer there.
-  #keepInside({ tokens, keyTokens, nHeads, plain }: Base): void {
-    const { stage, head, query, key } = this.selection.place;
+  // A shorter sentence, fewer heads or layers, or a stage that is no longer there.
+  #keepInside(base: Base): void {
+    const { tokens, nHeads, nLayers, plain } = base;
+    const { stage, layer, head, query, key } = this.selection.place;
+    const kept = (plain.stages.includes(stage as Stage) ? stage : "weights") as Stage;
     this.selection.set({
-      stage: plain.stages.includes(stage as Stage) ? stage : "weights",
+      stage: kept,
+      layer: Math.min(layer, nLayers - 1),
       head: Math.min(head, nHeads - 1),
       query: Math.min(query, tokens.length - 1),
-      key: Math.min(key, keyTokens.length - 1),
+      key: Math.min(key, keysOf(base, kept).length - 1),
     });
   }
 
@@ -499,27 +551,29 @@ export class Bench {
     if (!picture) return;
     const { analysis } = await this.#ready();
     const { before, after } = picture;
-    const weights = [before.trace.stage("weights"), after.trace.stage("weights")] as const;
+    const layer = Math.min(this.#layer, picture.nLayers - 1);
+    const result = resultOf(picture);
+    const weights = [before.trace.stage("weights", { layer }), after.trace.stage("weights", { layer })] as const;
     if (weights[1].data.length > MOST_ANALYSED) {
       this.report = null;
       return;
     }
-    const headsBefore = this.#headsReport(analysis, picture, before);
+    const headsBefore = this.#headsReport(analysis, picture, before, weights[0]);
     const [one, other, effect, moved] = await Promise.all([
       headsBefore,
-      before.trace === after.trace ? headsBefore : this.#headsReport(analysis, picture, after),
+      before.trace === after.trace ? headsBefore : this.#headsReport(analysis, picture, after, weights[1]),
       analysis.maskEffect(...weights),
-      analysis.moved(before.trace.stage("output"), after.trace.stage("output")),
+      analysis.moved(before.trace.stage(result, { layer }), after.trace.stage(result, { layer })),
     ]);
-    this.report = { of: picture, before: one, after: other, effect, moved };
+    this.report = { of: picture, layer, before: one, after: other, effect, moved };
   }
 
   async #headsReport(
     analysis: Engine["analysis"],
     { tokens, keyTokens, nHeads }: Picture,
-    { trace, mask }: Side,
+    { mask }: Side,
+    weights: Tensor,
   ): Promise<HeadsReport> {
-    const weights = trace.stage("weights");
     const [labels, entropies] = await Promise.all([
       analysis.labelHeads(weights, { tokens: keyTokens === tokens ? tokens : null, mask }),
       analysis.entropy(weights),

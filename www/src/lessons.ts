@@ -44,7 +44,7 @@ function keysLeft({ state, picture: { tokens, keyTokens, after } }: Now, query: 
 function rowOf({ state, picture: { tokens, keyTokens, after } }: Now, stage: "scores" | "scaled"): number[] {
   const { head, query } = state.place;
   const start = (head * tokens.length + query) * keyTokens.length;
-  return [...after.trace.stage(stage).data.subarray(start, start + keyTokens.length)];
+  return [...after.trace.stage(stage, { layer: state.place.layer }).data.subarray(start, start + keyTokens.length)];
 }
 
 function span(now: Now, stage: "scores" | "scaled"): readonly [string, string] {

@@ -1,9 +1,19 @@
 import type { StateDict, Tensor } from "attnscope";
+import { dictName, type Kind, parametersOf } from "./matrices.ts";
 
 /** What each of the readable heads looks at. */
 type HeadRole = "previous" | "first" | "same" | "even";
 
 const ROLES: readonly HeadRole[] = ["previous", "first", "same", "even"];
+
+interface Sizes {
+  readonly dModel: number;
+  readonly nHeads: number;
+  readonly dK: number;
+  readonly dV: number;
+  /** Of blocks. */
+  readonly dFf: number;
+}
 
 /** Embeddings and weights with which attention itself does what the roles say. */
 export interface ReadableModel {
@@ -11,10 +21,16 @@ export interface ReadableModel {
   readonly x: Tensor;
   /** `[nK, dModel]`: the same of the line that keys and values come from. */
   readonly memory: Tensor;
-  readonly sizes: { readonly dModel: number; readonly nHeads: number; readonly dK: number; readonly dV: number };
+  readonly sizes: Sizes;
   readonly weights: StateDict;
   /** A name for each column of the input and the output. */
   readonly features: readonly string[];
+}
+
+/** What a readable model is built as. */
+export interface Build {
+  readonly kind: Kind;
+  readonly nLayers: number;
 }
 
 const ONE_HOT_LIMIT = 16;
@@ -56,8 +72,15 @@ function oneHot(i: number, size: number): number[] {
  * An embedding is `[word | position]`. "Previous" turns each wave of the query back by one step, so that it meets the
  * key one place earlier; "first" asks for position 0 whatever the token, through the bias; "same" compares the words;
  * "even" asks for nothing, so every score is 0. Values carry the word, and the output is the mean over heads.
+ *
+ * Blocks have such heads in every layer. In their feed-forward network a hidden unit stands for each number of a word: it
+ * is lit where that stands out, and adds it once more.
  */
-export function readableHeads(tokens: readonly string[], keyTokens = tokens): ReadableModel {
+export function readableHeads(
+  tokens: readonly string[],
+  keyTokens: readonly string[],
+  { kind, nLayers }: Build,
+): ReadableModel {
   const spelled = (line: readonly string[]) => line.map((token) => token.toLowerCase());
   const vocabulary = [...new Set([...spelled(tokens), ...spelled(keyTokens)])];
   const angles = waves(Math.max(tokens.length, keyTokens.length));
@@ -70,7 +93,8 @@ export function readableHeads(tokens: readonly string[], keyTokens = tokens): Re
   const dModel = wordSize + positionSize;
   const nHeads = ROLES.length;
   const dK = Math.max(wordSize, positionSize);
-  const dV = wordSize;
+  // A block's heads have values as wide as their keys: the rest is 0.
+  const dV = kind === "attention" ? wordSize : dK;
 
   const embed = (line: readonly string[]) => {
     const rows = tensor(line.length, dModel);
@@ -118,21 +142,46 @@ export function readableHeads(tokens: readonly string[], keyTokens = tokens): Re
     }
   }
 
-  const zeros = (size: number): Tensor => ({ data: new Float32Array(size), shape: [size] });
+  const firstWeight = tensor(wordSize, dModel);
+  const lastWeight = tensor(dModel, wordSize);
+  for (let d = 0; d < wordSize; d++) {
+    put(firstWeight, d, d, 1);
+    put(lastWeight, d, d, 1);
+  }
+
+  const filled = (size: number, value: number): Tensor => ({ data: new Float32Array(size).fill(value), shape: [size] });
+  const attention = {
+    query: [queryWeight, { data: queryBias, shape: [nHeads * dK] }],
+    key: [keyWeight, filled(nHeads * dK, 0)],
+    value: [valueWeight, filled(nHeads * dV, 0)],
+    out: [outWeight, filled(dModel, 0)],
+  } as const;
+  const norm = [filled(dModel, 1), filled(dModel, 0)] as const;
+  const parameters = {
+    ...attention,
+    cross_query: attention.query,
+    cross_key: attention.key,
+    cross_value: attention.value,
+    cross_out: attention.out,
+    linear1: [firstWeight, filled(wordSize, -1)],
+    linear2: [lastWeight, filled(dModel, 0)],
+    norm1: norm,
+    norm2: norm,
+    norm3: norm,
+  } as const;
+  const weights: StateDict = {};
+  for (let layer = 0; layer < nLayers; layer++) {
+    for (const name of parametersOf(kind)) {
+      const at = dictName(name, layer, kind);
+      [weights[`${at}.weight`], weights[`${at}.bias`]] = parameters[name];
+    }
+  }
+
   return {
     x: embed(tokens),
     memory: embed(keyTokens),
-    sizes: { dModel, nHeads, dK, dV },
-    weights: {
-      "query.weight": queryWeight,
-      "query.bias": { data: queryBias, shape: [nHeads * dK] },
-      "key.weight": keyWeight,
-      "key.bias": zeros(nHeads * dK),
-      "value.weight": valueWeight,
-      "value.bias": zeros(nHeads * dV),
-      "out.weight": outWeight,
-      "out.bias": zeros(dModel),
-    },
+    sizes: { dModel, nHeads, dK, dV, dFf: wordSize },
+    weights,
     features: [
       ...(isOneHot ? vocabulary : wordAngles.flatMap((_, k) => waveNames("word", k))),
       ...angles.flatMap((_, k) => waveNames("", k)),

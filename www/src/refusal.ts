@@ -1,13 +1,17 @@
 import { AttnError } from "attnscope";
+import { parseNumber } from "./number-grid.ts";
 import type { RuleNumbers } from "./state.ts";
 
-export type Field = "sentence" | "keySentence" | "seed" | "nHeads" | "dModel" | "dK" | "dV" | keyof RuleNumbers;
+/** The fields of the state's numbers that a number is typed into. */
+export const NUMBER_FIELDS = ["seed", "nHeads", "dModel", "dK", "dV", "scale", "nLayers", "dFf"] as const;
+
+export type Field = "sentence" | "keySentence" | (typeof NUMBER_FIELDS)[number] | keyof RuleNumbers;
 
 /** What was refused, and the field it concerns. */
 export interface Problem {
   readonly field: Field;
   /**
-   * An engine's code, or one of the page's own: `not_whole`, `out_of_range`, `no_tokens`, `too_many_tokens`,
+   * An engine's code, or one of the page's own: `not_whole`, `not_a_number`, `out_of_range`, `no_tokens`, `too_many_tokens`,
    * `too_few_columns`.
    */
   readonly code: string;
@@ -23,13 +27,12 @@ export class Refusal extends Error {
   }
 }
 
-const FIELDS: Record<string, Field> = { dModel: "dModel", nHeads: "nHeads", dK: "dK", dV: "dV", seed: "seed" };
-
 export function toProblem(error: unknown): Problem {
   if (error instanceof Refusal) return error.problem;
   const message = error instanceof Error ? error.message : String(error);
   const { code = "unexpected", details = {} } = error instanceof AttnError ? error : {};
-  const field = code === "not_divisible" ? "dModel" : (FIELDS[String(details.option)] ?? "sentence");
+  const option = code === "not_divisible" ? "dModel" : details.option;
+  const field = NUMBER_FIELDS.find((field) => field === option) ?? "sentence";
   return { field, code, found: String(details.found ?? ""), message };
 }
 
@@ -40,6 +43,15 @@ export function whole(field: Field, typed: string, least: number, most: number):
   if (isWhole && value >= least && value <= most) return value;
   const message = `${field}: found "${typed}", expected a whole number from ${least} to ${most}`;
   const code = isWhole ? "out_of_range" : "not_whole";
+  throw new Refusal({ field, code, found: typed, message, range: [least, most] });
+}
+
+/** The number that was typed into a field. */
+export function decimal(field: Field, typed: string, least: number, most: number): number {
+  const value = parseNumber(typed) ?? Number.NaN;
+  if (value >= least && value <= most) return value;
+  const message = `${field}: found "${typed}", expected a number from ${least} to ${most}`;
+  const code = Number.isNaN(value) ? "not_a_number" : "out_of_range";
   throw new Refusal({ field, code, found: typed, message, range: [least, most] });
 }
 

@@ -1,11 +1,14 @@
-import type { Place, Stage, TorchConvention } from "attnscope";
+import type { Activation, Place, Stage, TorchConvention } from "attnscope";
 import type { ScaleKind } from "attnscope/views";
-import { type Matrices, readMatrices } from "./matrices.ts";
+import { MOST_LAYERS, type Matrices, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
 import { type Painted, readPainted } from "./painted.ts";
 import { flag, list, oneOf, orNull, type Reader, record, text, typedNumber, Unreadable, whole } from "./reader.ts";
 
 export type Source = "readable" | "torch" | "own";
+/** What computes: multi-head attention by itself, or a stack of transformer blocks. */
+export type Model = "attention" | "blocks";
+export type NormPlace = "after" | "before";
 export type Draw = "rand" | "randn";
 export type Fill = "-1e9" | "-inf";
 export type EmptyRow = "nan" | "zero";
@@ -31,6 +34,15 @@ export interface Numbers {
   /** Nothing for d_model / heads. */
   readonly dK: string;
   readonly dV: string;
+  /** The factor of the scores; nothing for 1 / √d_k. */
+  readonly scale: string;
+  readonly model: Model;
+  readonly nLayers: string;
+  /** Nothing for 4 d_model. */
+  readonly dFf: string;
+  readonly activation: Activation;
+  /** Whether a block's norms stand behind what its branches give, or before what they read. */
+  readonly normPlace: NormPlace;
   /** Numbers of one's own; null until they are first asked for. */
   readonly own: Matrices | null;
 }
@@ -107,10 +119,20 @@ export interface Work {
 
 /** The bench as plain data: the work, and where one looks. */
 export interface BenchState extends Work {
-  readonly place: Omit<Place, "layer">;
+  readonly place: Place;
 }
 
-export const LIMITS = { sentence: 20_000, tokens: 4096, nHeads: 256, dModel: 4096, dK: 1024, steps: 8 } as const;
+export const LIMITS = {
+  sentence: 20_000,
+  tokens: 4096,
+  nHeads: 256,
+  dModel: 4096,
+  dK: 1024,
+  scale: 1e6,
+  nLayers: MOST_LAYERS,
+  dFf: 16_384,
+  steps: 8,
+} as const;
 
 export const NO_MASK: MaskState = {
   terms: [],
@@ -131,7 +153,22 @@ export const NO_MASK: MaskState = {
 export const START: BenchState = {
   sentence: "the cat sat on the mat",
   keySentence: null,
-  numbers: { source: "readable", draw: "rand", seed: "42", nHeads: "4", dModel: "16", dK: "", dV: "", own: null },
+  numbers: {
+    source: "readable",
+    draw: "rand",
+    seed: "42",
+    nHeads: "4",
+    dModel: "16",
+    dK: "",
+    dV: "",
+    scale: "",
+    model: "attention",
+    nLayers: "2",
+    dFf: "",
+    activation: "relu",
+    normPlace: "after",
+    own: null,
+  },
   masks: [NO_MASK],
   edited: 0,
   fill: "-1e9",
@@ -140,13 +177,15 @@ export const START: BenchState = {
   heads: { off: [], isAveraged: false, isSorted: false },
   view: { looking: "matrix", scale: "linear", range: "shared", convention: "sdpa" },
   lesson: null,
-  place: { stage: "weights", head: 0, query: 2, key: 1, feature: 0 },
+  place: { stage: "weights", layer: 0, head: 0, query: 2, key: 1, feature: 0 },
 };
 
-/** The stages of the bench's pass. */
+/** The stages of the bench's passes. */
 const STAGES = [
   "input",
+  "memory",
   "key_input",
+  "norm",
   "query",
   "key",
   "value",
@@ -157,6 +196,24 @@ const STAGES = [
   "context",
   "concat",
   "output",
+  "residual",
+  "cross_query",
+  "cross_key",
+  "cross_value",
+  "cross_scores",
+  "cross_scaled",
+  "cross_masked",
+  "cross_weights",
+  "cross_context",
+  "cross_concat",
+  "cross_output",
+  "residual2",
+  "norm2",
+  "hidden",
+  "activation",
+  "feed_forward",
+  "residual3",
+  "norm3",
 ] as const satisfies readonly Stage[];
 export type BenchStage = (typeof STAGES)[number];
 
@@ -204,6 +261,12 @@ const readFields: Reader<BenchState> = record<BenchState>(
         dModel: typedNumber(-LIMITS.dModel, LIMITS.dModel),
         dK: typedNumber(-LIMITS.dK, LIMITS.dK),
         dV: typedNumber(-LIMITS.dK, LIMITS.dK),
+        scale: typedNumber(-LIMITS.scale, LIMITS.scale),
+        model: oneOf("attention", "blocks"),
+        nLayers: typedNumber(-LIMITS.nLayers, LIMITS.nLayers),
+        dFf: typedNumber(-LIMITS.dFf, LIMITS.dFf),
+        activation: oneOf("relu", "gelu", "gelu_tanh", "silu"),
+        normPlace: oneOf("after", "before"),
         own: orNull(readMatrices),
       },
       START.numbers,
@@ -229,8 +292,8 @@ const readFields: Reader<BenchState> = record<BenchState>(
     lesson: orNull(
       record<LessonState>({ name: oneOf(...LESSONS), step: whole(0, LIMITS.steps) }, { name: "head", step: 0 }),
     ),
-    place: record<BenchState["place"]>(
-      { stage: oneOf<string>(...STAGES), head: position, query: position, key: position, feature: position },
+    place: record<Place>(
+      { stage: oneOf<string>(...STAGES), layer: whole(0, LIMITS.nLayers - 1), head: position, query: position, key: position, feature: position },
       START.place,
     ),
   },

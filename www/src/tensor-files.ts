@@ -1,5 +1,6 @@
 import { AttnError, type Engine, type StateDict, type Tensor } from "attnscope";
-import { type Matrices, typedInput, typedLinears } from "./matrices.ts";
+import { type InputName, type Kind, type Layer, type Matrix, typedInput, typedLayers } from "./matrices.ts";
+import { makeModel } from "./model.ts";
 import { LIMITS, type Numbers } from "./state.ts";
 
 /** Why nothing was taken from a file. */
@@ -32,29 +33,32 @@ export function toFileProblem(error: unknown): FileProblem {
 /** What a file is to fit. */
 export interface Fitting {
   /** The input that a matrix becomes, and how many rows it has. */
-  readonly input: "x" | "memory";
+  readonly input: InputName;
   readonly rows: number;
+  readonly kind: Kind;
   readonly nHeads: number;
   readonly isSplitEvenly: boolean;
 }
 
 /** What a file fills: some of the matrices, and the sizes that come with them. */
 interface Filled {
-  readonly own: Partial<Matrices>;
+  readonly inputs: Partial<Record<InputName, Matrix>>;
+  /** Null where the file is an input's. */
+  readonly layers: readonly Layer[] | null;
   readonly sizes: Partial<Numbers>;
 }
 
 // What is taken is saved with the state, which is not read again beyond its own limit.
 const MOST_NUMBERS = 5_000_000;
 
-/** A matrix becomes an input; more are the projections, under any names that multi-head attention knows. */
+/** A matrix becomes an input; more are the parameters, under any names that the engine knows. */
 export async function fill(engine: Engine, tensors: StateDict, fitting: Fitting): Promise<Filled> {
   const entries = Object.entries(tensors);
   const count = entries.reduce((sum, [, { data }]) => sum + data.length, 0);
   if (count === 0) throw new FileRefusal("no_numbers", {});
   if (count > MOST_NUMBERS) throw new FileRefusal("too_many_numbers", { found: count, expected: MOST_NUMBERS });
   const [only] = entries;
-  return entries.length === 1 && only ? fillInput(...only, fitting) : fillProjections(engine, tensors, fitting);
+  return entries.length === 1 && only ? fillInput(...only, fitting) : fillParameters(engine, tensors, fitting);
 }
 
 function fillInput(entry: string, { data, shape }: Tensor, fitting: Fitting): Filled {
@@ -64,7 +68,8 @@ function fillInput(entry: string, { data, shape }: Tensor, fitting: Fitting): Fi
   if (found !== rows) throw new FileRefusal("wrong_rows", { found, expected: rows });
   checkSize(dModel);
   if (isSplitEvenly) perHead(dModel, nHeads);
-  return { own: { [input]: typedInput({ data, shape: [found, dModel] }) }, sizes: { dModel: String(dModel) } };
+  const inputs = { [input]: typedInput({ data, shape: [found, dModel] }) };
+  return { inputs, layers: null, sizes: { dModel: String(dModel) } };
 }
 
 function checkSize(size: number): void {
@@ -81,6 +86,11 @@ interface Sizes {
   readonly dModel: number;
   readonly dK: number;
   readonly dV: number;
+}
+
+interface Found extends Sizes {
+  readonly dFf: number;
+  readonly nLayers: number;
 }
 
 /** Sizes that a dict may be of, the likeliest first: the page's own names tell them, else each size that is in it. */
@@ -103,24 +113,45 @@ function likelySizes(tensors: StateDict, nHeads: number): readonly Sizes[] {
   return [[likeliest, each] as const, ...rest].map(([dModel, d]) => ({ dModel, dK: d, dV: d }));
 }
 
-async function fillProjections(engine: Engine, tensors: StateDict, { nHeads }: Fitting): Promise<Filled> {
+/** How many layers the names of a dict count. */
+function layersIn(names: readonly string[]): number {
+  const counted = names.map((name) => Number(/(?:^|\.)(?:layers?|h|blocks?|blk)\.(\d+)\./.exec(name)?.[1] ?? 0));
+  return Math.min(LIMITS.nLayers, Math.max(...counted) + 1);
+}
+
+/** Widths that a feed-forward network may have in a dict: what stands beside d_model, widest first. */
+function feedForwardSizes(tensors: StateDict, dModel: number): readonly number[] {
+  const sizes = Object.values(tensors)
+    .filter(({ shape }) => shape.length === 2 && shape.includes(dModel))
+    .map(({ shape: [rows = 0, columns = 0] }) => (rows === dModel ? columns : rows))
+    .filter((size) => size <= LIMITS.dFf);
+  return [...new Set(sizes)].sort((one, other) => other - one);
+}
+
+async function fillParameters(engine: Engine, tensors: StateDict, { kind, nHeads }: Fitting): Promise<Filled> {
   const refusals: unknown[] = [];
-  for (const sizes of likelySizes(tensors, nHeads)) {
-    for (const bias of [true, false]) {
-      try {
-        const module = engine.multiHeadAttention({ ...sizes, nHeads, bias });
-        await module.loadStateDict(tensors);
-        return { own: typedLinears(await module.stateDict()), sizes: typedSizes(sizes, nHeads) };
-      } catch (error) {
-        refusals.push(error);
+  const nLayers = kind === "attention" ? 1 : layersIn(Object.keys(tensors));
+  for (const { dModel, dK, dV } of likelySizes(tensors, nHeads)) {
+    for (const dFf of kind === "attention" ? [0] : feedForwardSizes(tensors, dModel)) {
+      // Without biases a block's norms are another model's: RMSNorm has none.
+      for (const bias of kind === "attention" ? [true, false] : [true]) {
+        try {
+          const model = makeModel(engine, kind, { dModel, nHeads, dK, dV, bias, scale: undefined, blocks: { nLayers, dFf } });
+          await model.loadStateDict(tensors);
+          const layers = typedLayers(await model.stateDict(), kind, nLayers);
+          return { inputs: {}, layers, sizes: typedSizes({ dModel, dK, dV, dFf, nLayers }, nHeads, kind) };
+        } catch (error) {
+          refusals.push(error);
+        }
       }
     }
   }
   throw refusals[0];
 }
 
-function typedSizes({ dModel, dK, dV }: Sizes, nHeads: number): Partial<Numbers> {
+function typedSizes({ dModel, dK, dV, dFf, nLayers }: Found, nHeads: number, kind: Kind): Partial<Numbers> {
   const isEven = dK * nHeads === dModel && dV === dK;
   const [k, v] = isEven ? ["", ""] : [String(dK), String(dV)];
-  return { dModel: String(dModel), nHeads: String(nHeads), dK: k, dV: v };
+  const sizes = { dModel: String(dModel), nHeads: String(nHeads), dK: k, dV: v };
+  return kind === "attention" ? sizes : { ...sizes, dFf: String(dFf), nLayers: String(nLayers) };
 }

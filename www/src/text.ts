@@ -3,10 +3,19 @@ import type { InspectorText } from "attnscope/views";
 import type { Origin } from "./matrices.ts";
 import type { Unreadable } from "./reader.ts";
 import type { Problem } from "./refusal.ts";
+import { plainStage } from "./stages.ts";
 import type { BenchStage, Comparing, RuleName, RuleNumbers } from "./state.ts";
 import type { FileProblem } from "./tensor-files.ts";
 
-const CODE_NAMES: Partial<Record<Stage, string>> = { query: "Q", key: "K", value: "V", input: "X" };
+/** The matrix that a stage is multiplied with. */
+const MATRICES: Partial<Record<Stage, string>> = {
+  query: "W_Q",
+  key: "W_K",
+  value: "W_V",
+  output: "W_O",
+  hidden: "W_1",
+  feed_forward: "W_2",
+};
 
 /** What a mask took: from one query's row, and from all rows of its head. */
 interface Freed {
@@ -68,8 +77,17 @@ const en = {
   seed: "Seed",
   nHeads: "Heads",
   dModel: "d_model",
+  scoreScale: "scale",
+  model: "Model",
+  models: { attention: "attention", blocks: "transformer blocks" },
+  nLayers: "Layers",
+  activation: "Non-linearity",
+  norms: "Norms",
+  normPlaces: { after: "after", before: "before" },
 
   ownNumbers: "Own numbers",
+  ownNumbersOf: (layer: number) => `Own numbers of layer ${layer}`,
+  normWeight: "weight",
   matrix: "Matrix",
   origin: (matrix: string) => `Numbers of ${matrix}`,
   origins: {
@@ -78,6 +96,7 @@ const en = {
     sinusoidal: "sinusoidal",
     zeros: "zeros",
     identity: "identity",
+    one: "1 and 0",
     typed: "typed",
   } satisfies Record<Origin, string> as Record<Origin, string>,
   copyReadable: "Copy readable heads",
@@ -111,10 +130,14 @@ const en = {
   pasteTooLarge: (cells: number) =>
     `${cells} pasted ${cells === 1 ? "cell lies" : "cells lie"} outside the grid and ${cells === 1 ? "was" : "were"} left out.`,
 
+  layer: "Layer",
+  layerNumber: (layer: number) => `layer ${layer}`,
   stages: "Stages of the pass",
   stage: {
     input: "input",
+    memory: "memory",
     key_input: "key input",
+    norm: "norm",
     query: "query",
     key: "key",
     value: "value",
@@ -125,10 +148,30 @@ const en = {
     context: "context",
     concat: "concat",
     output: "output",
+    residual: "residual",
+    cross_query: "query ×",
+    cross_key: "key ×",
+    cross_value: "value ×",
+    cross_scores: "scores ×",
+    cross_scaled: "scaled ×",
+    cross_masked: "masked ×",
+    cross_weights: "weights ×",
+    cross_context: "context ×",
+    cross_concat: "concat ×",
+    cross_output: "output ×",
+    residual2: "residual 2",
+    norm2: "norm 2",
+    hidden: "hidden",
+    activation: "activation",
+    feed_forward: "feed-forward",
+    residual3: "residual 3",
+    norm3: "norm 3",
   } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   stageNote: {
     input: "One row a token: which word it is, and where it stands.",
+    memory: "What the second attention of each block looks at, one row a token.",
     key_input: "The line that keys and values come from, one row a token.",
+    norm: "Each row brought to mean 0 and variance 1.",
     query: "What each token asks for.",
     key: "What each token answers to.",
     value: "What each token hands on.",
@@ -139,6 +182,24 @@ const en = {
     context: "The values, mixed by the weights.",
     concat: "The heads' contexts, side by side.",
     output: "The heads put together by W_O.",
+    residual: "What attention gave, added to what it read.",
+    cross_query: "What each token asks of the other line.",
+    cross_key: "What the other line’s tokens answer to.",
+    cross_value: "What the other line’s tokens hand on.",
+    cross_scores: "How well each query meets each key of the other line.",
+    cross_scaled: "These scores, divided by √d_k.",
+    cross_masked: "No mask lies on this attention.",
+    cross_weights: "How each query shares its attention among the other line’s keys.",
+    cross_context: "The other line’s values, mixed by the weights.",
+    cross_concat: "The heads’ contexts, side by side.",
+    cross_output: "The heads put together by the second W_O.",
+    residual2: "What the second branch gave, added to what it read.",
+    norm2: "Each row brought to mean 0 and variance 1.",
+    hidden: "The feed-forward network’s middle: each token by itself, times W_1.",
+    activation: "The non-linearity, number by number.",
+    feed_forward: "What the feed-forward network gives: times W_2.",
+    residual3: "What the third branch gave, added to what it read.",
+    norm3: "Each row brought to mean 0 and variance 1.",
   } satisfies Record<BenchStage, string> as Record<BenchStage, string>,
   axis: { query: "query", key: "key", feature: "feature" },
   head: (head: number) => `head ${head}`,
@@ -278,6 +339,7 @@ const en = {
     if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
     if (code === "too_many_tokens")
       return `${found} tokens are more than the page can show. The picture is that of the last sentence.`;
+    if (code === "not_a_number") return `“${found}” is not a number.`;
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
     if (code === "no_tokens") return "Type at least one word. The picture is that of the last sentence.";
@@ -286,15 +348,17 @@ const en = {
 
   inspect: {
     factors: (stage) => {
-      switch (stage) {
+      switch (plainStage(stage)) {
         case "scores":
           return { over: "d", left: "q", right: "k" };
         case "context":
           return { over: "key", left: "weight", right: "v" };
         case "output":
           return { over: "d", left: "concat", right: "W_O" };
+        case "feed_forward":
+          return { over: "d", left: "activation", right: "W_2" };
         default:
-          return { over: "d", left: "x", right: `W_${CODE_NAMES[stage] ?? ""}` };
+          return { over: "d", left: "x", right: MATRICES[plainStage(stage)] ?? "" };
       }
     },
     product: "product",
@@ -354,8 +418,17 @@ const zh: Text = {
   seed: "种子",
   nHeads: "头数",
   dModel: "d_model",
+  scoreScale: "缩放系数",
+  model: "模型",
+  models: { attention: "注意力", blocks: "Transformer 块" },
+  nLayers: "层数",
+  activation: "非线性",
+  norms: "归一化",
+  normPlaces: { after: "在后", before: "在前" },
 
   ownNumbers: "自己的数",
+  ownNumbersOf: (layer) => `第 ${layer} 层自己的数`,
+  normWeight: "权重",
   matrix: "矩阵",
   origin: (matrix) => `${matrix} 的数值`,
   origins: {
@@ -364,6 +437,7 @@ const zh: Text = {
     sinusoidal: "正弦位置",
     zeros: "全零",
     identity: "单位阵",
+    one: "1 与 0",
     typed: "手填",
   },
   copyReadable: "复制可读的头",
@@ -392,10 +466,14 @@ const zh: Text = {
     others === 0 ? `仍使用 ${number}。` : `仍使用 ${number}。另有 ${others} 个单元格已标出。`,
   pasteTooLarge: (cells) => `粘贴的内容有 ${cells} 个单元格超出表格，未写入。`,
 
+  layer: "层",
+  layerNumber: (layer) => `第 ${layer} 层`,
   stages: "计算的各个阶段",
   stage: {
     input: "输入",
+    memory: "记忆",
     key_input: "键输入",
+    norm: "归一化",
     query: "查询",
     key: "键",
     value: "值",
@@ -406,10 +484,30 @@ const zh: Text = {
     context: "上下文",
     concat: "拼接",
     output: "输出",
+    residual: "残差",
+    cross_query: "交叉查询",
+    cross_key: "交叉键",
+    cross_value: "交叉值",
+    cross_scores: "交叉分数",
+    cross_scaled: "交叉缩放",
+    cross_masked: "交叉掩码后",
+    cross_weights: "交叉权重",
+    cross_context: "交叉上下文",
+    cross_concat: "交叉拼接",
+    cross_output: "交叉输出",
+    residual2: "残差 2",
+    norm2: "归一化 2",
+    hidden: "隐藏层",
+    activation: "激活",
+    feed_forward: "前馈",
+    residual3: "残差 3",
+    norm3: "归一化 3",
   },
   stageNote: {
     input: "每行一个词元：是哪个词，在哪个位置。",
+    memory: "每个块的第二个注意力所看的内容，每行一个词元。",
     key_input: "键与值所来自的一行，每行一个词元。",
+    norm: "每一行化为均值 0、方差 1。",
     query: "每个词元在问什么。",
     key: "每个词元以什么应答。",
     value: "每个词元交出什么。",
@@ -420,6 +518,24 @@ const zh: Text = {
     context: "按权重混合的值。",
     concat: "各个头的上下文并排放在一起。",
     output: "W_O 把各个头合为一体。",
+    residual: "注意力给出的，加上它所读的。",
+    cross_query: "每个词元向另一行问什么。",
+    cross_key: "另一行的词元以什么应答。",
+    cross_value: "另一行的词元交出什么。",
+    cross_scores: "每个查询与另一行每个键的契合程度。",
+    cross_scaled: "这些分数除以 √d_k。",
+    cross_masked: "这个注意力上没有掩码。",
+    cross_weights: "每个查询如何把注意力分给另一行的键。",
+    cross_context: "按权重混合的另一行的值。",
+    cross_concat: "各个头的上下文并排放在一起。",
+    cross_output: "第二个 W_O 把各个头合为一体。",
+    residual2: "第二个分支给出的，加上它所读的。",
+    norm2: "每一行化为均值 0、方差 1。",
+    hidden: "前馈网络的中间层：每个词元各自乘以 W_1。",
+    activation: "逐个数的非线性。",
+    feed_forward: "前馈网络给出的：乘以 W_2。",
+    residual3: "第三个分支给出的，加上它所读的。",
+    norm3: "每一行化为均值 0、方差 1。",
   },
   axis: { query: "查询", key: "键", feature: "特征" },
   head: (head) => `头 ${head}`,
@@ -548,6 +664,7 @@ const zh: Text = {
     if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
     if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
     if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中仍是上一个句子。`;
+    if (code === "not_a_number") return `“${found}”不是数。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
     if (code === "no_tokens") return "请至少输入一个词。图中仍是上一个句子。";
     if (code === "not_divisible") return `d_model 不能被头数整除（${message}）`;
@@ -557,9 +674,8 @@ const zh: Text = {
   inspect: {
     factors: (stage) => {
       const { over, left, right } = en.inspect.factors(stage);
-      return stage === "context"
-        ? { over: "键", left: "权重", right: "v" }
-        : { over, left: left === "concat" ? "拼接" : left, right };
+      const words: Record<string, string> = { key: "键", weight: "权重", concat: "拼接", activation: "激活" };
+      return { over: words[over] ?? over, left: words[left] ?? left, right };
     },
     product: "乘积",
     bias: "偏置",
