@@ -468,7 +468,8 @@ export class Bench {
     const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
     const dK = optional(numbers.dK, (typed) => whole("dK", typed, 1, LIMITS.dK));
     const dV = kind === "attention" ? optional(numbers.dV, (typed) => whole("dV", typed, 1, LIMITS.dK)) : dK;
-    const dFf = kind === "attention" ? 0 : (optional(numbers.dFf, (typed) => whole("dFf", typed, 1, LIMITS.dFf)) ?? 4 * dModel);
+    const dFf =
+      kind === "attention" ? 0 : (optional(numbers.dFf, (typed) => whole("dFf", typed, 1, LIMITS.dFf)) ?? 4 * dModel);
     const scale = optional(numbers.scale, (typed) => decimal("scale", typed, -LIMITS.scale, LIMITS.scale));
     const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads, dFf };
     const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));

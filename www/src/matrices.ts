@@ -85,7 +85,11 @@ export const readMatrices = record<Matrices>(
   {
     x: readInput,
     memory: readInput,
-    layers: list(record<Layer>({ ...ofEach(LINEARS, readLinear), ...ofEach(NORMS, readNorm) }, UNTOUCHED), 0, MOST_LAYERS),
+    layers: list(
+      record<Layer>({ ...ofEach(LINEARS, readLinear), ...ofEach(NORMS, readNorm) }, UNTOUCHED),
+      0,
+      MOST_LAYERS,
+    ),
   },
   ALL_SEEDED,
 );

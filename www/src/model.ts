@@ -10,7 +10,8 @@ export interface Model {
 }
 
 /** What attention takes, and what blocks take beside it. */
-export interface ModelOptions extends Pick<MultiHeadAttentionOptions, "dModel" | "nHeads" | "dK" | "dV" | "bias" | "generator"> {
+export interface ModelOptions
+  extends Pick<MultiHeadAttentionOptions, "dModel" | "nHeads" | "dK" | "dV" | "bias" | "generator"> {
   readonly scale: number | undefined;
   readonly blocks: Pick<TransformerOptions, "dFf" | "activation" | "normFirst"> & { readonly nLayers: number };
 }

@@ -1,6 +1,6 @@
 import type { Activation, Place, Stage, TorchConvention } from "attnscope";
 import type { ScaleKind } from "attnscope/views";
-import { MOST_LAYERS, type Matrices, readMatrices } from "./matrices.ts";
+import { type Matrices, MOST_LAYERS, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
 import { type Painted, readPainted } from "./painted.ts";
 import { flag, list, oneOf, orNull, type Reader, record, text, typedNumber, Unreadable, whole } from "./reader.ts";
@@ -293,7 +293,14 @@ const readFields: Reader<BenchState> = record<BenchState>(
       record<LessonState>({ name: oneOf(...LESSONS), step: whole(0, LIMITS.steps) }, { name: "head", step: 0 }),
     ),
     place: record<Place>(
-      { stage: oneOf<string>(...STAGES), layer: whole(0, LIMITS.nLayers - 1), head: position, query: position, key: position, feature: position },
+      {
+        stage: oneOf<string>(...STAGES),
+        layer: whole(0, LIMITS.nLayers - 1),
+        head: position,
+        query: position,
+        key: position,
+        feature: position,
+      },
       START.place,
     ),
   },

@@ -119,13 +119,13 @@ function layersIn(names: readonly string[]): number {
   return Math.min(LIMITS.nLayers, Math.max(...counted) + 1);
 }
 
-/** Widths that a feed-forward network may have in a dict: what stands beside d_model, widest first. */
+/** Widths that a feed-forward network may have in a dict, which leads there from d_model and back; the widest first. */
 function feedForwardSizes(tensors: StateDict, dModel: number): readonly number[] {
+  const shapes = new Set(Object.values(tensors).map(({ shape }) => shape.join()));
   const sizes = Object.values(tensors)
-    .filter(({ shape }) => shape.length === 2 && shape.includes(dModel))
-    .map(({ shape: [rows = 0, columns = 0] }) => (rows === dModel ? columns : rows))
-    .filter((size) => size <= LIMITS.dFf);
-  return [...new Set(sizes)].sort((one, other) => other - one);
+    .map(({ shape: [size = 0] }) => size)
+    .filter((size) => size <= LIMITS.dFf && shapes.has(`${size},${dModel}`) && shapes.has(`${dModel},${size}`));
+  return sizes.length > 0 ? [...new Set(sizes)].sort((one, other) => other - one) : [dModel];
 }
 
 async function fillParameters(engine: Engine, tensors: StateDict, { kind, nHeads }: Fitting): Promise<Filled> {
@@ -136,7 +136,15 @@ async function fillParameters(engine: Engine, tensors: StateDict, { kind, nHeads
       // Without biases a block's norms are another model's: RMSNorm has none.
       for (const bias of kind === "attention" ? [true, false] : [true]) {
         try {
-          const model = makeModel(engine, kind, { dModel, nHeads, dK, dV, bias, scale: undefined, blocks: { nLayers, dFf } });
+          const model = makeModel(engine, kind, {
+            dModel,
+            nHeads,
+            dK,
+            dV,
+            bias,
+            scale: undefined,
+            blocks: { nLayers, dFf },
+          });
           await model.loadStateDict(tensors);
           const layers = typedLayers(await model.stateDict(), kind, nLayers);
           return { inputs: {}, layers, sizes: typedSizes({ dModel, dK, dV, dFf, nLayers }, nHeads, kind) };
