@@ -14,7 +14,6 @@ import {
   type Trace,
 } from "attnscope";
 import { History } from "./history.svelte.ts";
-import { LESSON } from "./lessons.ts";
 import { toMask } from "./mask-algebra.ts";
 import {
   ALL_SEEDED,
@@ -54,7 +53,6 @@ import {
   type ViewState,
   type Work,
 } from "./state.ts";
-import { fill } from "./tensor-files.ts";
 import { tokenize } from "./tokens.ts";
 
 /** A pass under one mask. */
@@ -298,7 +296,7 @@ export class Bench {
 
   /** Takes the numbers of a file and says which they are; a file that does not fit throws, and changes nothing. */
   async openNumbers(file: File, input: InputName): Promise<MatrixName> {
-    const engine = await this.#ready();
+    const [engine, { fill }] = await Promise.all([this.#ready(), import("./tensor-files.ts")]);
     const tensors = await engine.readTensors(await file.arrayBuffer());
     const { picture } = this;
     if (!picture) return input;
@@ -344,7 +342,8 @@ export class Bench {
     this.selection.set(place);
   }
 
-  enterLesson(name: LessonName): void {
+  async enterLesson(name: LessonName): Promise<void> {
+    const { LESSON } = await import("./lessons.ts");
     this.open({ ...START, ...LESSON[name].start, lesson: { name, step: 0 } });
   }
 

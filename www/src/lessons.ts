@@ -19,7 +19,6 @@ interface Step {
 
 /** The bench as it begins, and what to do with it. */
 export interface Lesson {
-  readonly title: Record<Language, string>;
   readonly start: Partial<BenchState>;
   readonly steps: readonly Step[];
 }
@@ -72,7 +71,6 @@ const LEFT_PADDED = {
 
 export const LESSON: Record<LessonName, Lesson> = {
   head: {
-    title: { en: "What a head is", zh: "什么是头" },
     start: { place: at({ query: 0, key: 0 }) },
     steps: [
       {
@@ -114,7 +112,6 @@ export const LESSON: Record<LessonName, Lesson> = {
   },
 
   several: {
-    title: { en: "Why several heads", zh: "为什么要多个头" },
     start: { place: at({ query: 4, key: 3 }) },
     steps: [
       {
@@ -159,7 +156,6 @@ export const LESSON: Record<LessonName, Lesson> = {
   },
 
   causal: {
-    title: { en: "The causal mask", zh: "因果掩码" },
     start: { place: at({ head: 2, query: 0, key: 0 }) },
     steps: [
       {
@@ -204,7 +200,6 @@ export const LESSON: Record<LessonName, Lesson> = {
   },
 
   padding: {
-    title: { en: "Padding, and who still leaks", zh: "填充，以及谁还在泄漏" },
     start: {
       sentence: "the cat sat pad pad",
       masks: [{ ...NO_MASK, numbers: { ...NO_MASK.numbers, padded: "2" } }],
@@ -253,7 +248,6 @@ export const LESSON: Record<LessonName, Lesson> = {
   },
 
   empty: {
-    title: { en: "−1e9, −∞ and the empty row", zh: "−1e9、−∞ 与全遮住的行" },
     start: {
       sentence: "pad the cat sat",
       masks: [{ ...NO_MASK, terms: [{ rule: "painted", join: "and", isNegated: false }], painted: LEFT_PADDED }],
@@ -299,7 +293,6 @@ export const LESSON: Record<LessonName, Lesson> = {
   },
 
   scale: {
-    title: { en: "Why √d_k", zh: "为什么除以 √d_k" },
     start: {
       numbers: { ...START.numbers, source: "torch", draw: "randn" },
       place: at({ query: 1, key: 0 }),

@@ -4,8 +4,11 @@ import "./app.css";
 import { mount } from "svelte";
 import App from "./App.svelte";
 import { opened } from "./keeper.svelte.ts";
+import { preferredLanguage, textOf } from "./language.ts";
 import { keepOffline } from "./offline.ts";
 
-mount(App, { target: document.querySelector("#app") as HTMLElement, props: { opened: await opened() } });
+const language = preferredLanguage();
+const [state, text] = await Promise.all([opened(), textOf(language)]);
+mount(App, { target: document.querySelector("#app") as HTMLElement, props: { opened: state, language, text } });
 // Without it the page works all the same.
 keepOffline().catch(() => {});

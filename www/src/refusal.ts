@@ -19,6 +19,8 @@ export interface Problem {
   readonly message: string;
   /** What would have been taken. */
   readonly range?: readonly [least: number, most: number];
+  /** Of `too_large`: bytes. */
+  readonly needed?: number;
 }
 
 export class Refusal extends Error {
@@ -33,7 +35,8 @@ export function toProblem(error: unknown): Problem {
   const { code = "unexpected", details = {} } = error instanceof AttnError ? error : {};
   const option = code === "not_divisible" ? "dModel" : details.option;
   const field = NUMBER_FIELDS.find((field) => field === option) ?? "sentence";
-  return { field, code, found: String(details.found ?? ""), message };
+  const { found, needed } = details;
+  return { field, code, found: String(found ?? ""), message, ...(typeof needed === "number" && { needed }) };
 }
 
 /** The whole number that was typed into a field. */
