@@ -96,3 +96,65 @@ for (const [name, kind] of Object.entries(KINDS)) {
     await elsewhere.context().close();
   });
 }
+
+const tokens = (page: Page) => page.getByTestId("tokens").getByRole("button");
+const menu = async (page: Page, name: string) => {
+  await page.getByTestId("tokens-menu").click();
+  await page.getByRole("list", { name: "Change the tokens" }).getByRole("button", { name, exact: true }).click();
+};
+
+test("a token is dragged to another place, and the line and the selection follow", async ({ page }) => {
+  const from = await tokens(page).nth(1).boundingBox();
+  const to = await tokens(page).nth(5).boundingBox();
+  if (!from || !to) throw new Error("no box");
+  await page.mouse.move(from.x + 10, from.y + 8);
+  await page.mouse.down();
+  await page.mouse.move(from.x + 40, from.y + 8);
+  await page.mouse.move(to.x + to.width - 2, to.y + 8, { steps: 5 });
+  await page.mouse.up();
+  await expect(page.getByTestId("sentence")).toHaveValue("the sat on the mat cat");
+  await expect(tokens(page)).toHaveText(["the", "sat", "on", "the", "mat", "cat"]);
+  await expect(tokens(page).nth(5)).toHaveAttribute("aria-pressed", "true");
+  await expect(tokens(page).nth(5)).toBeFocused();
+  await page.getByTestId("toolbar").getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByTestId("sentence")).toHaveValue("the cat sat on the mat");
+});
+
+test("tokens are moved, repeated and removed by keyboard and from the menu", async ({ page }) => {
+  await tokens(page).nth(0).focus();
+  await page.keyboard.press("Shift+ArrowRight");
+  await expect(page.getByTestId("sentence")).toHaveValue("cat the sat on the mat");
+  await expect(tokens(page).nth(1)).toBeFocused();
+  await page.keyboard.press("Delete");
+  await expect(page.getByTestId("sentence")).toHaveValue("cat sat on the mat");
+  await menu(page, "Repeat it");
+  await expect(page.getByTestId("sentence")).toHaveValue("cat sat sat on the mat");
+  await menu(page, "Add [CLS]");
+  await menu(page, "Add [SEP]");
+  await expect(tokens(page)).toHaveText(["[CLS]", "cat", "sat", "sat", "on", "the", "mat", "[SEP]"]);
+  await expect(tokens(page).nth(7)).toHaveAttribute("aria-pressed", "true");
+  await menu(page, "Repeat the whole line");
+  await expect(tokens(page)).toHaveCount(16);
+  await menu(page, "Move the chosen token left");
+  await expect(tokens(page).nth(6)).toHaveText("[SEP]");
+});
+
+test("numbers that were typed for a token go with it", async ({ page }) => {
+  await page.getByTestId("sentence").fill("a b c");
+  await choose(page, "source", "Own numbers");
+  const cell = (row: number) => page.getByTestId("number-grid").locator(`[data-row="${row}"][data-column="0"]`);
+  await cell(0).click();
+  await page.keyboard.type("7");
+  await page.keyboard.press("Enter");
+  await expect(cell(0)).toHaveText("7");
+  await tokens(page).nth(0).focus();
+  await page.keyboard.press("Shift+ArrowRight");
+  await expect(tokens(page)).toHaveText(["b", "a", "c"]);
+  await expect(cell(1)).toHaveText("7");
+  await expect(cell(0)).toHaveText("0");
+  await menu(page, "Repeat it");
+  await expect(cell(2)).toHaveText("7");
+  await menu(page, "Add [CLS]");
+  await expect(cell(0)).toHaveText("0");
+  await expect(cell(2)).toHaveText("7");
+});

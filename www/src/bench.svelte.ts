@@ -33,7 +33,7 @@ import {
   withMatrix,
 } from "./matrices.ts";
 import { type Model, makeModel } from "./model.ts";
-import type { Edit, NumberGrid } from "./number-grid.ts";
+import { atSize, type Edit, type NumberGrid, ofRows } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
@@ -53,7 +53,7 @@ import {
   type ViewState,
   type Work,
 } from "./state.ts";
-import { tokenize } from "./tokens.ts";
+import { type Placed, rearranged, tokenize } from "./tokens.ts";
 
 /** A pass under one mask. */
 export interface Side {
@@ -242,6 +242,32 @@ export class Bench {
 
   changeRule(part: Partial<RuleNumbers>): void {
     this.changeMask({ numbers: { ...this.mask.numbers, ...part } }, `rule ${Object.keys(part)}`);
+  }
+
+  /**
+   * Puts a line's tokens into another order, with new ones among them; what was typed for a token goes with it. False
+   * where the line could not be written so.
+   */
+  arrange(line: "sentence" | "keySentence", order: readonly Placed[]): boolean {
+    const before = this.work[line] ?? "";
+    const after = rearranged(before, order);
+    if (after === null || order.length === 0) return false;
+    const { own } = this.work.numbers;
+    const input = line === "sentence" ? "x" : "memory";
+    const weight = own?.[input].weight;
+    const rows = order.map((placed) => (typeof placed === "number" ? placed : null));
+    const numbers =
+      own && weight
+        ? {
+            ...this.work.numbers,
+            own: {
+              ...own,
+              [input]: { ...own[input], weight: ofRows(atSize(weight, tokenize(before).length, weight.columns), rows) },
+            },
+          }
+        : this.work.numbers;
+    this.change({ [line]: after, numbers });
+    return true;
   }
 
   /** Numbers of one's own: those of before, or at first those that are in use. */

@@ -72,6 +72,20 @@ export function atSize(grid: NumberGrid, rows: number, columns: number): NumberG
   };
 }
 
+/** The grid of other rows: each one of before, by its number, or null for a row of 0. */
+export function ofRows(grid: NumberGrid, order: readonly (number | null)[]): NumberGrid {
+  const valueAt = (row: number, column: number) => {
+    const from = order[row] ?? null;
+    return from === null ? 0 : (grid.values[from * grid.columns + column] ?? 0);
+  };
+  return {
+    ...gridOf(order.length, grid.columns, valueAt),
+    wrong: order.flatMap((from, row) =>
+      grid.wrong.filter((cell) => cell.row === from).map((cell) => ({ ...cell, row })),
+    ),
+  };
+}
+
 const WORDS: Record<string, number> = {
   nan: Number.NaN,
   inf: Infinity,

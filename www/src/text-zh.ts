@@ -67,6 +67,15 @@ export const zh: Text = {
   tokens: (query, head) => `第 ${head} 个头中“${query}”关注谁。点选词元可换一个查询。`,
   askToken: (token) => `查询 ${token}`,
 
+  tokenMenu: "修改词元",
+  tokenHint: "拖动可移动",
+  moveLeft: "所选词元左移",
+  moveRight: "右移",
+  repeatToken: "重复一次",
+  removeToken: "删除",
+  repeatLine: "重复整行",
+  addToken: (token) => `添加 ${token}`,
+
   source: "数值来源",
   sources: { readable: "可读的头", torch: "PyTorch 种子", own: "自己的数" },
   draw: "X 取自",

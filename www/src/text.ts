@@ -81,6 +81,15 @@ export const en = {
   tokens: (query: string, head: number) => `What “${query}” attends to in head ${head}. Choose a token to ask another.`,
   askToken: (token: string) => `query ${token}`,
 
+  tokenMenu: "Change the tokens",
+  tokenHint: "Drag to move",
+  moveLeft: "Move the chosen token left",
+  moveRight: "Move it right",
+  repeatToken: "Repeat it",
+  removeToken: "Remove it",
+  repeatLine: "Repeat the whole line",
+  addToken: (token: string) => `Add ${token}`,
+
   source: "Numbers from",
   sources: { readable: "Readable heads", torch: "PyTorch seed", own: "Own numbers" },
   draw: "X drawn by",
