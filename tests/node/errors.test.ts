@@ -67,6 +67,18 @@ const cases: [ErrorCode, string, () => unknown, object][] = [
   ["invalid_option", "a worker where there are none", () => createEngine({ worker: true }), { option: "worker" }],
   [
     "invalid_option",
+    "a maker of workers where there are none",
+    () => createEngine({ worker: () => new Worker("worker.js") }),
+    { option: "worker", expected: "false where there are no workers" },
+  ],
+  [
+    "invalid_option",
+    "a worker that is neither wished nor made",
+    () => createEngine({ worker: untyped("worker.js") }),
+    { option: "worker", found: '"worker.js"', expected: "true, false or a function that makes a Worker" },
+  ],
+  [
+    "invalid_option",
     "a size that is missing",
     () => engine.multiHeadAttention(untyped({ dModel: 4 })),
     { option: "nHeads", found: "undefined" },
