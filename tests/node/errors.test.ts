@@ -300,6 +300,14 @@ describe("errors", () => {
   });
 });
 
+test("invalid_option: what was to make a worker made none", async () => {
+  vi.stubGlobal("Worker", class {});
+  const error = await caught(() => createEngine({ worker: () => untyped({}) }));
+  vi.unstubAllGlobals();
+  expect(error.code).toBe("invalid_option");
+  expect(error.details).toMatchObject({ option: "worker", expected: "a function that makes a Worker" });
+});
+
 test("an option that is undefined is its default", async () => {
   const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2, bias: undefined, dK: undefined });
   const plain = await mha.forward(X);

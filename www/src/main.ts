@@ -1,11 +1,7 @@
-import "@fontsource/ibm-plex-sans/latin-400.css";
-import "@fontsource/ibm-plex-sans/latin-600.css";
-import "./app.css";
-import { mount } from "svelte";
-import App from "./App.svelte";
-import { opened } from "./keeper.svelte.ts";
 import { keepOffline } from "./offline.ts";
+import { site } from "./site.ts";
+import { start } from "./start.ts";
 
-mount(App, { target: document.querySelector("#app") as HTMLElement, props: { opened: await opened() } });
+await start(site);
 // Without it the page works all the same.
 keepOffline().catch(() => {});

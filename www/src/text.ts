@@ -25,6 +25,7 @@ interface Compared {
 
 const en = {
   tagline: "An attention microscope: type a sentence, paint a mask, read every number.",
+  taglineOfFile: "One file, no network. Changes stay in this tab; Save as page keeps them.",
   language: "Language",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
@@ -41,6 +42,7 @@ const en = {
   redo: "Redo",
   copyLink: "Copy link",
   saveState: "Save",
+  savePage: "Save as page",
   openState: "Open",
   dismiss: "Dismiss",
   unreadable: {
@@ -52,6 +54,8 @@ const en = {
   workIsKept: "Your own work is as it was.",
   linkTooLong: (kilobytes: string) =>
     `This state is too large for a link (${kilobytes} kB). Save gives it as a file, which Open reads.`,
+  pageMissing:
+    "The page could not be fetched, so it is not saved: that needs the network the first time. All is as it was; Save gives the state alone.",
   notStored: "The browser keeps nothing for this page: what is here is lost with the tab. Save gives it as a file.",
 
   sentence: "Sentence",
@@ -312,6 +316,7 @@ export type Text = typeof en;
 
 const zh: Text = {
   tagline: "注意力显微镜：输入句子，涂画掩码，看清每一个数。",
+  taglineOfFile: "单个文件，无需网络。改动只留在此标签页；用“存为网页”可保存。",
   language: "语言",
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
@@ -328,6 +333,7 @@ const zh: Text = {
   redo: "重做",
   copyLink: "复制链接",
   saveState: "保存",
+  savePage: "存为网页",
   openState: "打开",
   dismiss: "知道了",
   unreadable: {
@@ -338,6 +344,7 @@ const zh: Text = {
   },
   workIsKept: "您自己的内容没有改变。",
   linkTooLong: (kilobytes) => `这个状态太大，放不进链接（${kilobytes} kB）。可用“保存”存成文件，再用“打开”读取。`,
+  pageMissing: "无法取得网页，因此没有保存：第一次需要网络。一切都没有改变；可用“保存”单独存下状态。",
   notStored: "浏览器没有为本页保存任何内容：关闭标签页后就会丢失。可用“保存”存成文件。",
 
   sentence: "句子",
