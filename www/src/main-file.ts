@@ -11,7 +11,7 @@ const content = (id: string) => part(id).textContent;
 const state = content("state");
 part("state").textContent = "";
 // Before anything is drawn into it.
-const page = `<!doctype html>\n${document.documentElement.outerHTML}\n`;
+const page = `<!doctype html>\n${document.documentElement.outerHTML}`;
 
 // What is done here stays in the tab, each file's for itself: a reload loses nothing, and a file opened again shows what it holds.
 const keyOf = (key: string) => `${key} ${location.pathname}`;
