@@ -235,6 +235,30 @@ test("a link to the file opens what the link says, in either language", async ({
   await context.close();
 });
 
+test("where the address cannot be changed nothing is lost, and a link can be copied", async ({ page, browser }) => {
+  const { file } = await savedBy(page, "Save as page");
+  const context = await browser.newContext({ offline: true, permissions: ["clipboard-read", "clipboard-write"] });
+  await context.addInitScript(() => {
+    history.replaceState = () => {
+      throw new DOMException("refused", "SecurityError");
+    };
+  });
+  const { page: there, expectQuiet } = await opened(context, file);
+  await there.getByTestId("sentence").fill("another line");
+  await there.reload();
+  await expect(there.getByTestId("sentence")).toHaveValue("another line");
+  expect(new URL(there.url()).hash).toBe("");
+  await toolbar(there, "Copy link").click();
+  await expect(toolbar(there, "Copied")).toBeVisible();
+  const copied = await there.evaluate(() => navigator.clipboard.readText());
+  await expectQuiet();
+  const { page: second } = await opened(context, file);
+  await second.goto("about:blank");
+  await second.goto(copied);
+  await expect(second.getByTestId("sentence")).toHaveValue("another line");
+  await context.close();
+});
+
 test("the page opens a saved page, and refuses what is none", async ({ page }) => {
   await page.getByTestId("sentence").fill("</script> kept");
   await rule(page, "causal").click();
