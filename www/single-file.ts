@@ -56,13 +56,14 @@ export function singleFile(sources: Sources, config: InlineConfig): Plugin {
 }
 
 async function bundled(entry: string, config: InlineConfig): Promise<{ script: string; style: string }> {
-  const { output } = (await build({
+  const output = { codeSplitting: false };
+  const built = (await build({
     ...config,
     configFile: false,
     logLevel: "warn",
     plugins: [config.plugins, woff2Only],
     // In a page from a disk a module cannot come out of a Blob.
-    worker: { format: "iife" },
+    worker: { format: "iife", rolldownOptions: { ...config.worker?.rolldownOptions, output } },
     build: {
       ...config.build,
       write: false,
@@ -70,10 +71,10 @@ async function bundled(entry: string, config: InlineConfig): Promise<{ script: s
       cssCodeSplit: false,
       // WebAssembly stands in the file by itself.
       assetsInlineLimit: (file) => file.endsWith(".woff2"),
-      rolldownOptions: { input: entry, output: { codeSplitting: false } },
+      rolldownOptions: { ...config.build?.rolldownOptions, input: entry, output },
     },
   })) as Rolldown.RolldownOutput;
-  const [{ code }, ...others] = output;
+  const [{ code }, ...others] = built.output;
   const style = others.find(({ fileName }) => fileName.endsWith(".css")) as Rolldown.OutputAsset;
   return { script: inScript(code), style: String(style.source) };
 }

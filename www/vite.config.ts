@@ -6,6 +6,9 @@ import { singleFile } from "./single-file.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+// That a plugin takes most of a build's time is no news: one of them builds the page once more.
+const checks = { pluginTimings: false };
+
 const page: UserConfig = {
   root: here("."),
   base: "./",
@@ -16,11 +19,12 @@ const page: UserConfig = {
       { find: /^attnscope\/worker/, replacement: here("../dist/worker.js") },
     ],
   },
-  worker: { format: "es" },
+  worker: { format: "es", rolldownOptions: { checks } },
   build: {
     target: "es2022",
     // These know light-dark(), which must follow the scheme that the page sets, not the system alone.
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
+    rolldownOptions: { checks },
   },
 };
 
@@ -37,11 +41,5 @@ const file = singleFile(
 export default defineConfig({
   ...page,
   plugins: [svelte(), file, offline(here("service-worker.js"))],
-  build: {
-    ...page.build,
-    outDir: here("../dist-site"),
-    emptyOutDir: true,
-    // A plugin that takes half the time is no news: it builds the page once more.
-    rolldownOptions: { checks: { pluginTimings: false } },
-  },
+  build: { ...page.build, outDir: here("../dist-site"), emptyOutDir: true },
 });
