@@ -24,7 +24,7 @@ const HOSTILE = "</script> <!-- <script> ]]> \u2028 \u0000 \ud83d $& $` 我 👩
 const SENTENCE = `${HOSTILE} ${"the cat sat on a mat ".repeat(12)}`;
 const TOKENS = tokenize(SENTENCE).length;
 const HEADS = 8;
-const D_MODEL = 512;
+const D_MODEL = 256;
 
 /** Far larger than a link: numbers of one's own, a mask painted for each head, hostile tokens. */
 function largeState(): string {
