@@ -24,15 +24,18 @@ import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Trace } from "./trace.ts";
-import { Local, Remote } from "./transport.ts";
+import { Local, ownWorker, Remote } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
 
 /** How an engine is made. */
 export interface EngineOptions {
   /** "auto" takes the GPU where it is there and pays, else the CPU; default "auto". */
   backend?: "auto" | "cpu" | "webgpu";
-  /** Whether the engine lives in a worker; default true in browsers, false in Node. */
-  worker?: boolean;
+  /**
+   * Whether the engine lives in a worker; default true in browsers, false in Node. A function makes the worker, which runs
+   * `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
+   */
+  worker?: boolean | (() => Worker);
   /** The most threads to use; default 1. `engine.info.threads` says how many are, so far always one. */
   threads?: number;
   /** A call that would need more bytes throws "too_large" before it allocates; default 1 GiB. */
@@ -110,14 +113,24 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   if (!(Number.isInteger(threads) && threads >= 1))
     throw invalidOption("threads", threads, "a whole number of at least 1");
   if (!(typeof maxBytes === "number" && maxBytes > 0)) throw invalidOption("maxBytes", maxBytes, "a number above 0");
-  if (typeof worker !== "boolean") throw invalidOption("worker", worker, "true or false");
+  if (typeof worker !== "boolean" && typeof worker !== "function") {
+    throw invalidOption("worker", worker, "true, false or a function that makes a Worker");
+  }
   if (worker && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
   if (backend === "webgpu") {
     throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
   }
   const module = await load(wasm);
-  const transport = worker ? await Remote.start(module, maxBytes, filesWasm) : new Local(maxBytes, filesWasm);
+  const transport = worker
+    ? await Remote.start(worker === true ? ownWorker() : madeBy(worker), module, maxBytes, filesWasm)
+    : new Local(maxBytes, filesWasm);
   return new Engine(new Link(transport, maxBytes));
+}
+
+function madeBy(factory: () => Worker): Worker {
+  const worker = factory();
+  if (worker instanceof Worker) return worker;
+  throw invalidOption("worker", worker, "a function that makes a Worker");
 }
 
 /** Attention and the modules built on it. Everything that computes returns a Promise; making a module does not. */

@@ -47,6 +47,11 @@ interface Waiting {
   reject(reason: AttnError): void;
 }
 
+/** The package's own worker. */
+export function ownWorker(): Worker {
+  return new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
+}
+
 /** The engine in a worker. */
 export class Remote implements Transport {
   readonly #worker: Worker;
@@ -58,8 +63,7 @@ export class Remote implements Transport {
     this.#worker = worker;
   }
 
-  static start(module: WebAssembly.Module, maxBytes: number, filesWasm?: WasmSource): Promise<Remote> {
-    const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
+  static start(worker: Worker, module: WebAssembly.Module, maxBytes: number, filesWasm?: WasmSource): Promise<Remote> {
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
       const fail = (message: string) => {

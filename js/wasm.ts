@@ -9,10 +9,11 @@ export type Glue = typeof bindings;
 /** Where the engine's WebAssembly comes from: an address, its bytes, or a compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
-const ENGINES = {
-  simd128: new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
-  relaxed: new URL("./wasm/attnscope_relaxed.wasm", import.meta.url),
-};
+// Asked for late: a script out of a Blob has no address that another could stand beside.
+const engine = () =>
+  hasRelaxedSimd()
+    ? new URL("./wasm/attnscope_relaxed.wasm", import.meta.url)
+    : new URL("./wasm/attnscope_simd128.wasm", import.meta.url);
 
 /** Whether the runtime has relaxed SIMD: a module whose one function is a relaxed swizzle of two constants is valid. */
 function hasRelaxedSimd(): boolean {
@@ -45,7 +46,7 @@ export async function load(source?: WasmSource): Promise<WebAssembly.Module> {
 
 async function start(source?: WasmSource): Promise<WebAssembly.Module> {
   try {
-    const module = await compile(source ?? (hasRelaxedSimd() ? ENGINES.relaxed : ENGINES.simd128));
+    const module = await compile(source ?? engine());
     await init({ module_or_path: module });
     const found = bindings.build();
     if (found !== BUILD) throw new Error(`the WebAssembly is of build ${found}, expected ${BUILD}`);

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Plugin } from "vite";
 
-/** Files that a page may do without, or that only some browsers take: kept when they are fetched. */
-const LATER = /\.(wasm|woff)$/;
+/** Files that a page may do without, or that only some browsers take: kept when they are fetched. The page itself is "./". */
+const LATER = /\.(wasm|woff|html)$/;
 
 export function offline(worker: string): Plugin {
   return {
@@ -13,8 +13,13 @@ export function offline(worker: string): Plugin {
     generateBundle: {
       order: "post",
       handler(_, bundle) {
-        const files = ["./", ...Object.keys(bundle).filter((name) => !LATER.test(name) && name !== "index.html")];
-        const version = createHash("sha256").update(Object.keys(bundle).join()).digest("hex").slice(0, 12);
+        const files = ["./", ...Object.keys(bundle).filter((name) => !LATER.test(name))];
+        const hash = createHash("sha256");
+        // Other names hold a hash of what the file holds.
+        for (const [name, file] of Object.entries(bundle)) {
+          hash.update(name.endsWith(".html") && file.type === "asset" ? file.source : name);
+        }
+        const version = hash.digest("hex").slice(0, 12);
         const source = readFileSync(worker, "utf8")
           .replace("__FILES__", JSON.stringify(files))
           .replace("__VERSION__", JSON.stringify(version));

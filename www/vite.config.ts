@@ -1,28 +1,51 @@
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { defineConfig } from "vite";
+import { defineConfig, type UserConfig } from "vite";
 import { offline } from "./offline.ts";
+import { singleFile } from "./single-file.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-export default defineConfig({
+// That a plugin takes most of a build's time is no news: one of them builds the page once more.
+const checks = { pluginTimings: false };
+
+const page: UserConfig = {
   root: here("."),
   base: "./",
-  plugins: [svelte(), offline(here("service-worker.js"))],
   resolve: {
     alias: [
       { find: /^attnscope$/, replacement: here("../dist/index.js") },
       { find: /^attnscope\/views$/, replacement: here("../dist/views/index.js") },
+      { find: /^attnscope\/worker/, replacement: here("../dist/worker.js") },
     ],
   },
-  worker: { format: "es" },
+  worker: { format: "es", rolldownOptions: { checks } },
   build: {
-    outDir: here("../dist-site"),
-    emptyOutDir: true,
     target: "es2022",
     // These know light-dark(), which must follow the scheme that the page sets, not the system alone.
     cssTarget: ["chrome123", "firefox120", "safari17.5"],
+    rolldownOptions: { checks },
+  },
+};
+
+const file = singleFile(
+  {
+    page: here("index.html"),
+    entry: here("src/main-file.ts"),
+    engine: here("../dist/wasm/attnscope_simd128.wasm"),
+    files: here("../dist/wasm/attnscope_files.wasm"),
+  },
+  { ...page, plugins: [svelte()] },
+);
+
+export default defineConfig({
+  ...page,
+  plugins: [svelte(), file, offline(here("service-worker.js"))],
+  build: {
+    ...page.build,
+    outDir: here("../dist-site"),
+    emptyOutDir: true,
     // What the first view needs comes in one file, which packs better than many.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "page", tags: ["$initial"] }] } } },
+    rolldownOptions: { checks, output: { codeSplitting: { groups: [{ name: "page", tags: ["$initial"] }] } } },
   },
 });

@@ -191,7 +191,7 @@ test("a state too large for a link is saved as a file", async ({ page }) => {
   };
 
   const saving = page.waitForEvent("download");
-  await page.getByTestId("toolbar").getByRole("button", { name: "Save" }).click();
+  await page.getByTestId("toolbar").getByRole("button", { name: "Save", exact: true }).click();
   const content = await readFile(await (await saving).path());
 
   await page.reload();

@@ -67,6 +67,18 @@ const cases: [ErrorCode, string, () => unknown, object][] = [
   ["invalid_option", "a worker where there are none", () => createEngine({ worker: true }), { option: "worker" }],
   [
     "invalid_option",
+    "a maker of workers where there are none",
+    () => createEngine({ worker: () => new Worker("worker.js") }),
+    { option: "worker", expected: "false where there are no workers" },
+  ],
+  [
+    "invalid_option",
+    "a worker that is neither wished nor made",
+    () => createEngine({ worker: untyped("worker.js") }),
+    { option: "worker", found: '"worker.js"', expected: "true, false or a function that makes a Worker" },
+  ],
+  [
+    "invalid_option",
     "a size that is missing",
     () => engine.multiHeadAttention(untyped({ dModel: 4 })),
     { option: "nHeads", found: "undefined" },
@@ -286,6 +298,14 @@ describe("errors", () => {
     // The numbers that were copied over stay.
     expect(trace?.stage("weights").shape).toEqual([2, 2, 2]);
   });
+});
+
+test("invalid_option: what was to make a worker made none", async () => {
+  vi.stubGlobal("Worker", class {});
+  const error = await caught(() => createEngine({ worker: () => untyped({}) }));
+  vi.unstubAllGlobals();
+  expect(error.code).toBe("invalid_option");
+  expect(error.details).toMatchObject({ option: "worker", expected: "a function that makes a Worker" });
 });
 
 test("an option that is undefined is its default", async () => {

@@ -2,9 +2,12 @@ import { describe, expect, test } from "vitest";
 import { inOrder, moved, rearranged, SPECIAL_TOKENS, tokenize } from "../../www/src/tokens.ts";
 
 describe("special tokens", () => {
-  test.each([...SPECIAL_TOKENS, "<pad>", "<bos>", "<eos>", "<|endoftext|>", "<|im_start|>"])("%s is one token", (token) => {
-    expect(tokenize(`${token} the cat${token}.`)).toEqual([token, "the", "cat", token, "."]);
-  });
+  test.each([...SPECIAL_TOKENS, "<pad>", "<bos>", "<eos>", "<|endoftext|>", "<|im_start|>"])(
+    "%s is one token",
+    (token) => {
+      expect(tokenize(`${token} the cat${token}.`)).toEqual([token, "the", "cat", token, "."]);
+    },
+  );
 
   test.each(["</script>", "<b>", "[x]", "< s >"])("%s is none", (text) => {
     expect(tokenize(text).length).toBeGreaterThan(2);

@@ -2,6 +2,7 @@ import {
   createEngine,
   type Engine,
   type EngineInfo,
+  type EngineOptions,
   type FileFormat,
   type HeadLabel,
   type Mask,
@@ -177,6 +178,7 @@ export class Bench {
     return { ...this.work, place: placeOf(this.selection) };
   });
 
+  readonly #engineOptions: () => Promise<EngineOptions>;
   #engine: Engine | null = null;
   #base: Base | null = null;
   /** The passes that the picture shows, beside the base's. */
@@ -185,7 +187,12 @@ export class Bench {
   #busy = false;
 
   /** `before` is what undo leads back to at once. */
-  constructor({ place, ...work }: BenchState, before: BenchState | null = null) {
+  constructor(
+    engineOptions: () => Promise<EngineOptions>,
+    { place, ...work }: BenchState,
+    before: BenchState | null = null,
+  ) {
+    this.#engineOptions = engineOptions;
     this.#own = before ?? START;
     this.selection = new Selection(place);
     this.#history = new History<Work>(before ?? work);
@@ -435,7 +442,7 @@ export class Bench {
   }
 
   async #ready(): Promise<Engine> {
-    this.#engine ??= await createEngine();
+    this.#engine ??= await createEngine(await this.#engineOptions());
     this.info = this.#engine.info;
     return this.#engine;
   }

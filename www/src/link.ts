@@ -11,7 +11,7 @@ export const LARGEST_STATE = 32_000_000;
 async function through(
   bytes: Uint8Array<ArrayBuffer>,
   stream: CompressionStream | DecompressionStream,
-): Promise<Uint8Array> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -32,6 +32,11 @@ async function through(
   return whole;
 }
 
+/** The bytes that were deflated and written as base64. @throws for what is no such text */
+export function unpacked(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return through(fromBase64(text), new DecompressionStream("deflate-raw"));
+}
+
 /** What stands behind the # of a link. */
 export async function toLink(state: BenchState): Promise<string> {
   const json = writeState(state);
@@ -44,8 +49,7 @@ export async function fromLink(link: string): Promise<BenchState> {
   if (link.length > LARGEST_STATE) throw new Unreadable("too_large");
   let json: string;
   try {
-    const bytes = await through(fromBase64(link), new DecompressionStream("deflate-raw"));
-    json = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    json = new TextDecoder("utf-8", { fatal: true }).decode(await unpacked(link));
   } catch (error) {
     throw error instanceof Unreadable ? error : new Unreadable("damaged");
   }

@@ -1,14 +1,7 @@
-import "@fontsource/ibm-plex-sans/latin-400.css";
-import "@fontsource/ibm-plex-sans/latin-600.css";
-import "./app.css";
-import { mount } from "svelte";
-import App from "./App.svelte";
-import { opened } from "./keeper.svelte.ts";
-import { preferredLanguage, textOf } from "./language.ts";
 import { keepOffline } from "./offline.ts";
+import { site } from "./site.ts";
+import { start } from "./start.ts";
 
-const language = preferredLanguage();
-const [state, text] = await Promise.all([opened(), textOf(language)]);
-mount(App, { target: document.querySelector("#app") as HTMLElement, props: { opened: state, language, text } });
+await start(site);
 // Without it the page works all the same.
 keepOffline().catch(() => {});

@@ -1,17 +1,19 @@
 // A page may be refused storage, or have none left: then it only forgets.
 
-export function stored(key: string): string | null {
+type Area = "localStorage" | "sessionStorage";
+
+export function stored(key: string, area: Area = "localStorage"): string | null {
   try {
-    return localStorage.getItem(key);
+    return window[area].getItem(key);
   } catch {
     return null;
   }
 }
 
 /** Whether it was kept. */
-export function store(key: string, value: string): boolean {
+export function store(key: string, value: string, area: Area = "localStorage"): boolean {
   try {
-    localStorage.setItem(key, value);
+    window[area].setItem(key, value);
     return true;
   } catch {
     return false;

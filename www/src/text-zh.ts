@@ -21,6 +21,7 @@ const FILE_WORDS: Record<string, string> = {
 
 export const zh: Text = {
   tagline: "注意力显微镜：输入句子，涂画掩码，看清每一个数。",
+  taglineOfFile: "单个文件，无需网络。改动只留在此标签页；用“存为网页”可保存。",
   language: "语言",
   theme: "主题",
   themes: { system: "跟随系统", light: "浅色", dark: "深色" },
@@ -47,6 +48,7 @@ export const zh: Text = {
   redo: "重做",
   copyLink: "复制链接",
   saveState: "保存",
+  savePage: "存为网页",
   openState: "打开",
   dismiss: "知道了",
   unreadable: {
@@ -57,6 +59,7 @@ export const zh: Text = {
   },
   workIsKept: "您自己的内容没有改变。",
   linkTooLong: (kilobytes) => `这个状态太大，放不进链接（${kilobytes} kB）。可用“保存”存成文件，再用“打开”读取。`,
+  pageMissing: "无法取得网页，因此没有保存：第一次需要网络。一切都没有改变；可用“保存”单独存下状态。",
   notStored: "浏览器没有为本页保存任何内容：关闭标签页后就会丢失。可用“保存”存成文件。",
 
   sentence: "句子",

@@ -34,6 +34,7 @@ interface Compared {
 
 export const en = {
   tagline: "An attention microscope: type a sentence, paint a mask, read every number.",
+  taglineOfFile: "One file, no network. Changes stay in this tab; Save as page keeps them.",
   language: "Language",
   theme: "Theme",
   themes: { system: "System", light: "Light", dark: "Dark" },
@@ -60,6 +61,7 @@ export const en = {
   redo: "Redo",
   copyLink: "Copy link",
   saveState: "Save",
+  savePage: "Save as page",
   openState: "Open",
   dismiss: "Dismiss",
   unreadable: {
@@ -71,6 +73,8 @@ export const en = {
   workIsKept: "Your own work is as it was.",
   linkTooLong: (kilobytes: string) =>
     `This state is too large for a link (${kilobytes} kB). Save gives it as a file, which Open reads.`,
+  pageMissing:
+    "The page could not be fetched, so it is not saved: that needs the network the first time. All is as it was; Save gives the state alone.",
   notStored: "The browser keeps nothing for this page: what is here is lost with the tab. Save gives it as a file.",
 
   sentence: "Sentence",
