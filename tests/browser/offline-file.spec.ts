@@ -50,7 +50,7 @@ function largeState(): string {
       source: "own",
       nHeads: String(HEADS),
       dModel: String(D_MODEL),
-      own: { x: typed(TOKENS), query: typed(D_MODEL), key: typed(D_MODEL) },
+      own: { x: typed(TOKENS), layers: [{ query: typed(D_MODEL), key: typed(D_MODEL) }] },
     },
     masks: [
       {
