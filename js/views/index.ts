@@ -15,6 +15,7 @@ export { isDark, type PaletteName, palette, step } from "./palette.ts";
 export type { Outside } from "./peaks.ts";
 export { rowBars } from "./row-bars.ts";
 export type { ColorScale, ScaleKind } from "./scale.ts";
+export { type Headed, type Pictured, sideBySide } from "./side-by-side.ts";
 export { type ThumbnailOptions, thumbnail } from "./thumbnail.ts";
 export type { CreateView, View } from "./view.ts";
 export { type Look, Viewport } from "./viewport.ts";

@@ -52,6 +52,9 @@ export const placed = (x: number, y: number, { content }: Part): string =>
 /** The fill of what a mask hides. */
 export const HATCH = "url(#attn-hidden)";
 
+/** The typeface, where it is there, and what stands for it. */
+export const FONT = "'IBM Plex Sans', system-ui, 'Noto Sans CJK SC', sans-serif";
+
 const MARGIN = 12;
 
 /** A whole picture: its parts from top to bottom, under one name. */
@@ -75,7 +78,7 @@ export function pictureOf(name: string, parts: readonly Part[], { ink, paper }: 
       height,
       role: "img",
       fill: ink,
-      "font-family": "'IBM Plex Sans', system-ui, 'Noto Sans CJK SC', sans-serif",
+      "font-family": FONT,
       "font-size": 12,
     },
     [
