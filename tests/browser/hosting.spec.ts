@@ -1,4 +1,5 @@
 // The page as any static host serves it: under a strict policy, with no request to elsewhere, and without a network.
+import { gzipSync } from "node:zlib";
 import { expect, test } from "@playwright/test";
 import { PAGE } from "./ports.ts";
 
@@ -29,6 +30,33 @@ test("nothing breaks the page's policy, and no request leaves the site", async (
   });
   expect(ran).toBe(false);
   expect(elsewhere).toEqual([]);
+});
+
+/** What the first view may weigh, as hosts compress it: the document, scripts, styles, WebAssembly and fonts. */
+const BUDGET = 250_000;
+
+test("the first view is light", async ({ page }) => {
+  const weighing: Promise<[string, number]>[] = [];
+  page.on("response", (response) => {
+    const { pathname } = new URL(response.url());
+    const weigh = async (): Promise<[string, number]> => {
+      const body = await response.body();
+      return [pathname, Math.min(body.length, gzipSync(body, { level: 9 }).length)];
+    };
+    if (response.url().startsWith(PAGE) && !response.request().serviceWorker()) weighing.push(weigh());
+  });
+  await page.goto("/");
+  await expect(page.getByTestId("status")).toContainText("simd");
+  const sizes = Object.fromEntries(await Promise.all(weighing));
+  const total = Object.values(sizes).reduce((sum, size) => sum + size, 0);
+  console.log("first view, gzipped bytes:", sizes, total);
+  for (const kind of [/\/$/, /assets\/(?!worker).*\.js$/, /worker.*\.js$/, /\.css$/, /\.wasm$/, /\.woff2$/]) {
+    expect(
+      Object.keys(sizes).some((name) => kind.test(name)),
+      String(kind),
+    ).toBe(true);
+  }
+  expect(total).toBeLessThanOrEqual(BUDGET);
 });
 
 test("a theme that is chosen holds, whatever the system's is", async ({ page }) => {
