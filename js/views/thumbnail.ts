@@ -46,6 +46,12 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
   canvas.setAttribute("aria-hidden", "true");
   canvas.style.display = "block";
   element.append(canvas);
+  // At once, so that nothing moves when the picture comes.
+  const size = () => {
+    canvas.style.inlineSize = `${options.width}px`;
+    canvas.style.blockSize = `${options.height}px`;
+  };
+  size();
 
   const drawing: Drawing = {
     measure() {
@@ -57,7 +63,6 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
       const ratio = window.devicePixelRatio || 1;
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
-      Object.assign(canvas.style, { inlineSize: `${width}px`, blockSize: `${height}px` });
       const reach = Math.max(...peaks.map((head) => head.reach));
       const scale = domain
         ? { palette: options.palette, kind: "linear" as const, domain }
@@ -98,6 +103,7 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
         String(before.values.shape) === String(options.values.shape) &&
         isSameData(before.hidden, options.hidden);
       if (!isSame) peaks = peaksOf(options);
+      size();
       request(drawing);
     },
     destroy() {

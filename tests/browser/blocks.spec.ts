@@ -234,6 +234,14 @@ test("a state of blocks is the same through its link, and what is exported names
   await expect(page.getByTestId("inspector-place")).toHaveText("layer 2, head 2, query on, key the");
 });
 
+test("the stage that a link opens is in sight, also in a narrow window", async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 800 });
+  for (const stage of ["norm2", "norm", "query"]) {
+    await visit(page, { attnscope: 1, numbers: { model: "blocks" }, place: { stage, layer: 1 } });
+    await expect(stop(page, stage)).toBeInViewport();
+  }
+});
+
 test("what cannot be a size says so, and the picture stays", async ({ page }) => {
   await blocks(page);
   for (const [typed, message] of [
