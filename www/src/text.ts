@@ -267,6 +267,7 @@ const en = {
   programTooLong: "There are too many numbers of one's own to write them all out.",
   copy: "Copy",
   copied: "Copied",
+  notCopied: "Copying is not allowed",
 
   status: ({ backend, kernel, threads, version }: EngineInfo) =>
     `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
@@ -540,6 +541,7 @@ const zh: Text = {
   programTooLong: "自己的数太多，无法全部写出。",
   copy: "复制",
   copied: "已复制",
+  notCopied: "不允许复制",
 
   status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
