@@ -7,7 +7,8 @@ import { savedIn, type User } from "./user.ts";
 
 const user = (page: Page, browserName: string): User => ({
   async open(address) {
-    // A change of the hash alone would stay on the page.
+    // Firefox complains of requests that are cut short, and a change of the hash alone would stay on the page.
+    await page.waitForLoadState("networkidle");
     await page.goto("about:blank");
     await page.goto(address);
   },
