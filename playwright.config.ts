@@ -4,10 +4,14 @@ import { FIREFOX_DOWNLOADS, HARNESS, PAGE } from "./tests/browser/ports.ts";
 
 const missing = missingBrowsers().map(({ name }) => name);
 if (missing.length > 0) {
-  const message = `no ${missing.join(", no ")} found`;
-  if (process.env.CI) throw new Error(message);
+  const names = missing.join(" and ");
+  if (process.env.CI) throw new Error(`${names} not found`);
   // Each worker reads this file as well.
-  if (!process.env.TEST_WORKER_INDEX) process.once("exit", () => console.warn(`\n${message}: SKIPPED ITS TESTS\n`));
+  if (!process.env.TEST_WORKER_INDEX) {
+    process.once("exit", () =>
+      console.warn(`\n${names} not found: THE TESTS IN ${names.toUpperCase()} WERE SKIPPED\n`),
+    );
+  }
 }
 
 const launch = (executablePath: string | undefined) => executablePath && { executablePath };

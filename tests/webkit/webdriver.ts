@@ -9,7 +9,6 @@ const KEYS: Record<string, string> = {
   Shift: "\ue008",
   Control: "\ue009",
   Enter: "\ue007",
-  Escape: "\ue00c",
   End: "\ue010",
   Home: "\ue011",
   ArrowLeft: "\ue012",
@@ -91,10 +90,6 @@ export class Session {
 
   async resize(width: number, height: number): Promise<void> {
     await this.#post("/window/rect", { width, height });
-  }
-
-  async screenshot(): Promise<Buffer> {
-    return Buffer.from(await request<string>("GET", `${this.#path}/screenshot`), "base64");
   }
 
   async evaluate<Argument, Result>(run: (argument: Argument) => Result, argument: Argument): Promise<Awaited<Result>> {
