@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { CHROMIUM_ARGS, chromium } from "../scripts/browsers.mjs";
 import { compile, run } from "../scripts/cargo.mjs";
-import { CHROMIUM_ARGS, chromium } from "../scripts/chromium.mjs";
 import { measure } from "./matmul.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));

@@ -1,12 +1,13 @@
 // Installs what the other scripts need, and only what is missing; safe to run again.
-//   --browsers   also the Chromium that the tests drive
+//   --browsers   also what the tests drive: Chromium, Firefox and WebKit; without the last two their tests are skipped,
+//                but fail with CI=1
 //   --lint       also asks for rustfmt and clippy
 //   WASM_TOOLCHAIN=rustup|debian   allows only that Rust toolchain
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { missingBrowsers } from "./browsers.mjs";
 import { ask, fail, run, TARGET, toolchain } from "./cargo.mjs";
-import { chromium } from "./chromium.mjs";
 
 const OLDEST_NODE = [20, 19]; // Vite's
 const DEBIAN_RUST = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-llvm", "lld-22", "gcc", "libc6-dev"];
@@ -57,8 +58,18 @@ function lint() {
 }
 
 function browsers() {
-  if (!chromium() && hasApt) apt("Chromium", ["chromium"]);
-  say(`tests drive ${chromium() ?? fail("no Chromium found: install one, or name it in CHROMIUM")}`);
+  const mayInstall = hasApt && process.getuid() === 0;
+  if (mayInstall && missingBrowsers().length > 0) {
+    apt(
+      "browsers",
+      missingBrowsers().flatMap(({ packages }) => packages),
+    );
+  }
+  for (const { name, packages } of missingBrowsers()) {
+    const missing = `no ${name} found; Debian has it as ${packages.join(", ")}`;
+    if (name === "Chromium" || process.env.CI) fail(missing);
+    say(`${missing}. ITS TESTS WILL BE SKIPPED`);
+  }
 }
 
 function packages() {

@@ -31,7 +31,8 @@ self.addEventListener("fetch", (event) => {
     const kept = await cache.match(request, { ignoreSearch: request.mode === "navigate", ignoreVary: true });
     if (kept) return kept;
     const response = await fetch(request);
-    if (response.ok) await cache.put(request, response.clone());
+    // Where there is no room to keep it, the page has it all the same.
+    if (response.ok) event.waitUntil(cache.put(request, response.clone()));
     return response;
   };
   event.respondWith(answer());

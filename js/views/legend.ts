@@ -72,12 +72,14 @@ export function legend(element: HTMLElement, start: LegendOptions): View<LegendO
   root.className = "attn-legend";
   element.append(root);
 
-  function swatch(draw: (context: CanvasRenderingContext2D) => void): HTMLCanvasElement {
+  function swatch(name: string, draw: (context: CanvasRenderingContext2D) => void): HTMLSpanElement {
     const [made, context] = canvas(18);
     draw(context);
     context.fillRect(0, 0, 18, HEIGHT);
-    made.className = "attn-legend-swatch";
-    return made;
+    const named = document.createElement("span");
+    named.className = "attn-legend-swatch";
+    named.append(made, name);
+    return named;
   }
 
   let shown = "";
@@ -101,18 +103,16 @@ export function legend(element: HTMLElement, start: LegendOptions): View<LegendO
       if (!outside?.[key]) continue;
       const color = css(outsideColors(theme.dark)[key]);
       parts.push(
-        swatch((context) => {
+        swatch(name, (context) => {
           context.fillStyle = color;
         }),
-        name,
       );
     }
     if (hidden !== null) {
       parts.push(
-        swatch((context) => {
+        swatch(hidden, (context) => {
           context.fillStyle = hatch(context, theme, window.devicePixelRatio || 1) ?? theme.ink;
         }),
-        hidden,
       );
     }
     root.replaceChildren(

@@ -1,12 +1,15 @@
-import { readFile } from "node:fs/promises";
 import { expect, test } from "@playwright/test";
-import { EVERY_CASE, type Files } from "../cases/all.ts";
+import { expectConformance } from "./conformance.ts";
 import { HARNESS } from "./ports.ts";
 
-const golden = new URL("../golden/", import.meta.url);
+// The page takes relaxed SIMD where the browser has it; the other engine is handed over.
+const ENGINES = [
+  ["relaxed-simd"],
+  ["simd128", new URL("../../dist/wasm/attnscope_simd128.wasm", import.meta.url)],
+] as const;
 
-for (const variant of ["relaxed-simd", "simd128"] as const) {
-  test(`every golden case, in a browser, the ${variant} engine in its worker`, async ({ page }) => {
+for (const [kernel, wasm] of ENGINES) {
+  test(`every golden case, in a browser, the ${kernel} engine in its worker`, async ({ page }) => {
     const problems: string[] = [];
     page.on("console", (message) => {
       if (message.type() === "error") problems.push(message.text());
@@ -14,32 +17,7 @@ for (const variant of ["relaxed-simd", "simd128"] as const) {
     page.on("pageerror", (error) => problems.push(error.message));
     await page.goto(HARNESS);
     await page.waitForFunction(() => "attnscope" in globalThis);
-
-    const read = async (name: keyof Files) => ({
-      manifest: JSON.parse(await readFile(new URL(`${name}.json`, golden), "utf8")) as object,
-      base64: (await readFile(new URL(`${name}.safetensors`, golden))).toString("base64"),
-    });
-    const files = { golden: await read("golden"), onnx: await read("onnx"), arch: await read("arch") };
-    // The page takes relaxed SIMD where the browser has it; the other engine is handed over.
-    const simd128 = (await readFile(new URL("../../dist/wasm/attnscope_simd128.wasm", import.meta.url))).toString(
-      "base64",
-    );
-    const given = { files, wasm: variant === "simd128" ? simd128 : null };
-    const { reports, info } = await page.evaluate(async ({ files, wasm }) => {
-      const { attnscope, runAll } = globalThis as unknown as typeof import("./harness/main.ts");
-      const bytes = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer;
-      const decoded = Object.entries(files).map(([name, { manifest, base64 }]) => {
-        return [name, { manifest, tensors: bytes(base64) }];
-      });
-      const engine = await attnscope.createEngine(wasm ? { wasm: bytes(wasm) } : {});
-      return { reports: await runAll(attnscope, engine, Object.fromEntries(decoded)), info: engine.info };
-    }, given);
-    for (const [name, report] of Object.entries(reports)) {
-      console.log(name, report.passed);
-      expect(report.failed).toEqual([]);
-      expect(report.passed).toEqual(EVERY_CASE[name as keyof Files]);
-    }
-    expect(info.kernel).toBe(variant);
+    await expectConformance((run, argument) => page.evaluate(run as never, argument), kernel, wasm);
     expect(page.workers().map((worker) => new URL(worker.url()).pathname)).toEqual([
       expect.stringContaining("worker.js"),
     ]);

@@ -80,6 +80,8 @@ test("what is no number is told, kept and changes nothing", async ({ page }) => 
   await oneHot(page);
   await choose(page, "matrix", "W_K");
   await type(page, 0, 0, "3");
+  await paste(page, 0, 0, "");
+  await expect(cell(page, 0, 0)).toHaveText("3");
   await paste(page, 0, 0, "1\t2\t3\t4\t5\n6\t7\t8\t9\t10\n11\t12\t13\t14\tabc\n");
   await expect(page.getByTestId("grid-problem")).toHaveText("Row 3, column 5: “abc” is not a number. 0 stays in use.");
   await expect(cell(page, 2, 4)).toHaveText("abc");

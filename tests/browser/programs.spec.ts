@@ -164,7 +164,9 @@ const recorded: Record<string, Recorded> = existsSync(RECORD) ? JSON.parse(readF
 
 /** The whole program: what the page shows of a long one is cut. */
 async function copied(page: Page): Promise<string> {
-  await page.locator("section.program").getByRole("button", { name: "Copy" }).click();
+  const section = page.locator("section.program");
+  await section.getByRole("button", { name: "Copy" }).click();
+  await expect(section.getByRole("button", { name: "Copied" })).toBeVisible();
   return page.evaluate(() => navigator.clipboard.readText());
 }
 

@@ -214,6 +214,13 @@ test("a state too large for a link is saved as a file", async ({ page }) => {
   await expectNumbers();
 });
 
+test("a page that may not copy says so", async ({ page }) => {
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
+  await page.getByRole("button", { name: "Copy link" }).click();
+  await expect(page.getByRole("button", { name: "Copying is not allowed" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Copy link" })).toBeVisible();
+});
+
 test("language and theme are kept", async ({ page }) => {
   await page.getByRole("radio", { name: "中文" }).check();
   await page.getByTestId("theme").getByRole("radio", { name: "深色" }).check();

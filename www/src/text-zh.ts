@@ -323,6 +323,7 @@ export const zh: Text = {
   programTooLong: "自己的数太多，无法全部写出。",
   copy: "复制",
   copied: "已复制",
+  notCopied: "不允许复制",
 
   status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,

@@ -351,6 +351,7 @@ export const en = {
   programTooLong: "There are too many numbers of one's own to write them all out.",
   copy: "Copy",
   copied: "Copied",
+  notCopied: "Copying is not allowed",
 
   status: ({ backend, kernel, threads, version }: EngineInfo) =>
     `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,

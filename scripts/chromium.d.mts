@@ -1,2 +1,0 @@
-export function chromium(): string | undefined;
-export const CHROMIUM_ARGS: string[];
