@@ -42,6 +42,9 @@ export type ModuleKind = "attention" | "encoder" | "decoder";
 
 export type Draw = "rand" | "randn" | "normal" | "xavierUniform" | "embedding" | "linear" | "randint" | "randperm";
 
+/** What runs a pass. */
+export type PassRequest = Extract<Request, { trace: Id }>;
+
 /** What a pass sends back. */
 export interface PassReply {
   output: Tensor;
@@ -51,7 +54,10 @@ export interface PassReply {
   crossWeights: (Tensor | null)[];
   /** Keys and values with the past in front, where one was given. */
   present: [Tensor, Tensor] | null;
-  /** Every stage where they were kept, else null; then the engine keeps nothing either. */
+  /**
+   * Every stage where they were kept, else null; then the engine keeps nothing either. Of a pass with another mask only those
+   * that the mask may change.
+   */
   stages: { name: Stage; layer: number; tensor: Tensor }[] | null;
 }
 
@@ -75,11 +81,11 @@ export class Host {
   }
 
   /** What the request gives, or a promise of it. @throws AttnError */
-  handle(request: Request): unknown {
+  handle(request: Request, onProgress?: (part: number) => void): unknown {
     if (hasCrashed() || instance() !== this.#instance) {
       throw new AttnError("engine_crashed", "the engine crashed earlier; create a new one");
     }
-    return throwTyped(() => this.#run(request, glue()));
+    return throwTyped(() => this.#run(request, glue(), onProgress && seldom(onProgress)));
   }
 
   /** Frees everything. */
@@ -89,7 +95,7 @@ export class Host {
     this.#objects.clear();
   }
 
-  #run(request: Request, glue: Glue): unknown {
+  #run(request: Request, glue: Glue, watch: ((part: number) => void) | undefined): unknown {
     switch (request.op) {
       case "generator":
         this.#objects.set(request.id, new glue.RawGenerator(BigInt.asIntN(64, request.seed)));
@@ -121,17 +127,18 @@ export class Host {
         const generator = request.generator === null ? null : this.#get(request.generator, glue.RawGenerator);
         const trace =
           generator && module instanceof glue.RawTransformer
-            ? module.train(inputs, mask, options, generator, this.#maxBytes)
-            : module.forward(inputs, mask, options, this.#maxBytes);
+            ? module.train(inputs, mask, options, generator, watch, this.#maxBytes)
+            : module.forward(inputs, mask, options, watch, this.#maxBytes);
         return this.#reply(trace, request.trace);
       }
       case "scaledDotProductAttention": {
         const { inputs, mask, options } = request;
-        return this.#reply(glue.scaledDotProductAttention(inputs, mask, options, this.#maxBytes), request.trace);
+        const trace = glue.scaledDotProductAttention(inputs, mask, options, watch, this.#maxBytes);
+        return this.#reply(trace, request.trace);
       }
       case "remask": {
-        const trace = this.#get(request.id, glue.RawTrace).remask(request.mask, request.options);
-        return this.#reply(trace, request.trace);
+        const trace = this.#get(request.id, glue.RawTrace).remask(request.mask, request.options, watch);
+        return this.#reply(trace, request.trace, true);
       }
       case "explain": {
         const { stage, layer, index } = request;
@@ -191,8 +198,8 @@ export class Host {
     }
   }
 
-  #reply(trace: Glue["RawTrace"]["prototype"], id: Id): PassReply {
-    const stages = trace.stages() as NonNullable<PassReply["stages"]>;
+  #reply(trace: Glue["RawTrace"]["prototype"], id: Id, onlyMasked = false): PassReply {
+    const stages = trace.stages(onlyMasked) as NonNullable<PassReply["stages"]>;
     const ofLayers = (weights: (layer: number) => Tensor | null) =>
       Array.from({ length: trace.nLayers() }, (_, layer) => weights(layer));
     const reply: PassReply = {
@@ -218,6 +225,19 @@ export class Host {
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
     throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
+}
+
+const PAUSE = 1000 / 30;
+
+/** Tells the last part, and of the others those that come after a pause. */
+function seldom(tell: (part: number) => void): (part: number) => void {
+  let [told, last] = [0, performance.now()];
+  return (part) => {
+    const now = performance.now();
+    if (part === told || (part < 1 && now - last < PAUSE)) return;
+    [told, last] = [part, now];
+    tell(part);
+  };
 }
 
 function draw(
