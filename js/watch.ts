@@ -3,9 +3,8 @@ import { invalidOption } from "./errors.ts";
 /** What one may ask who waits for a pass: `forward` of every module, `scaledDotProductAttention` and `trace.remask`. */
 export interface WatchOptions {
   /**
-   * Called while the pass runs with the part of its arithmetic that is done, from 0 to 1, at most about 30 times a second,
-   * and with 1 when all is: then the numbers are still to be handed over. In a worker it is called as the messages arrive. What it
-   * throws is reported as an uncaught error and does not stop the pass.
+   * Called while the pass runs with the part of it that is done, from 0 to 1, at most about 30 times a second, and with 1 at the
+   * end. In a worker it is called as the messages arrive. What it throws is reported as an uncaught error and stops nothing.
    */
   onProgress?: ((part: number) => void) | null;
   /**

@@ -306,14 +306,14 @@ impl Recipe {
         let (masked, before) = self.masked.unwrap_or((0, 0));
         let own = self.size - before;
         self.check(if shared.is_some() { own } else { self.size }, max_bytes)?;
-        let mut own = allocate(own, max_bytes)?;
+        let mut own = reserve(own, max_bytes)?;
         let first = if shared.is_some() { masked } else { 0 };
         let all = self.steps[first..].iter().map(|step| self.cost(step) as f64 * step.size() as f64).sum();
         let mut progress = Progress { watch, done: 0.0, all, cost: 0.0 };
         let shared = match shared {
             Some(shared) => shared,
             None => {
-                let mut shared = allocate(before, max_bytes)?;
+                let mut shared = reserve(before, max_bytes)?;
                 self.run_steps(0..masked, &[], &mut shared, &mut progress);
                 Arc::new(shared)
             }
@@ -323,8 +323,11 @@ impl Recipe {
         Ok((shared, own))
     }
 
-    fn run_steps(&mut self, steps: Range<StepId>, shared: &[f32], own: &mut [f32], progress: &mut Progress) {
+    fn run_steps(&mut self, steps: Range<StepId>, shared: &[f32], own: &mut Vec<f32>, progress: &mut Progress) {
         for id in steps {
+            // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
+            let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
+            own.resize(end.max(own.len()), 0.0);
             if let Made::Given(given) = &mut self.steps[id].made {
                 let given = std::mem::take(given);
                 own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
@@ -568,11 +571,10 @@ impl Recipe {
     }
 }
 
-fn allocate(size: u64, max_bytes: usize) -> Result<Vec<f32>> {
+fn reserve(size: u64, max_bytes: usize) -> Result<Vec<f32>> {
     let mut numbers = Vec::new();
     let too_large = |_| AttnError::TooLarge { needed: 4 * size, max_bytes: max_bytes as u64 };
     numbers.try_reserve_exact(size as usize).map_err(too_large)?;
-    numbers.resize(size as usize, 0.0);
     Ok(numbers)
 }
 

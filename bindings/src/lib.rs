@@ -11,7 +11,7 @@ use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
-    Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
+    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
     Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out, throw,
@@ -43,13 +43,12 @@ fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
 
 /// Runs a pass; `watch` is called with the part of it that is done, from 0 to 1.
 fn run(plan: attnscope::Result<Plan>, watch: Option<Function>) -> Thrown<RawTrace> {
-    let mut tell = |part: f32| {
-        if let Some(watch) = &watch {
-            // The package's function throws nothing.
-            let _ = watch.call1(&JsValue::NULL, &part.into());
-        }
-    };
-    plan.and_then(|plan| plan.run(&mut tell)).map(RawTrace).map_err(throw)
+    plan.and_then(|plan| plan.run(&mut |part| tell(watch.as_ref(), part))).map(RawTrace).map_err(throw)
+}
+
+fn tell(watch: Option<&Function>, part: f32) {
+    // The package's function throws nothing.
+    let _ = watch.map(|watch| watch.call1(&JsValue::NULL, &part.into()));
 }
 
 /// Multi-head attention with its weights.
@@ -227,12 +226,15 @@ impl RawTrace {
     }
 
     /// `{ name, layer, tensor }` of each stage that was kept, or of those that another mask may change. Stages that are the same
-    /// numbers share one array.
-    pub fn stages(&self, only_masked: bool) -> Thrown<Array> {
+    /// numbers share one array. `watch` is called with the part that is copied.
+    pub fn stages(&self, only_masked: bool, watch: Option<Function>) -> Thrown<Array> {
         let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
-        let stages = self.0.stages().into_iter();
+        let mut stages = self.0.stages();
+        stages.retain(|info| !only_masked || self.0.is_masked(info.name, info.layer));
+        let size = |info: &StageInfo| info.shape.iter().product::<usize>() as f32;
+        let (mut copied, all) = (0.0, stages.iter().map(size).sum::<f32>());
         stages
-            .filter(|info| !only_masked || self.0.is_masked(info.name, info.layer))
+            .iter()
             .map(|info| {
                 let data = match self.0.numbers(info.name, info.layer).map_err(throw)? {
                     Cow::Owned(numbers) => Float32Array::from(&numbers[..]),
@@ -245,6 +247,8 @@ impl RawTrace {
                     }
                 };
                 let tensor = tensor_of(data, &info.shape);
+                copied += size(info);
+                tell(watch.as_ref(), copied / all);
                 Ok(object(&[("name", info.name.name().into()), ("layer", info.layer.into()), ("tensor", tensor)]))
             })
             .collect()

@@ -14,6 +14,8 @@ import {
   type Tensor,
   type Trace,
 } from "attnscope";
+import { untrack } from "svelte";
+import { Computing } from "./computing.svelte.ts";
 import { History } from "./history.svelte.ts";
 import { LESSON } from "./lessons.ts";
 import { toMask } from "./mask-algebra.ts";
@@ -120,6 +122,7 @@ export class Bench {
   problem = $state.raw<Problem | null>(null);
   info = $state.raw<EngineInfo | null>(null);
   milliseconds = $state(0);
+  readonly computing = new Computing();
 
   readonly selection: Selection;
   readonly #history: History<Work>;
@@ -156,6 +159,8 @@ export class Bench {
     const cells = Array.from({ length: allowed.length / size }, (_, head) => cellsOf(allowed, size, head));
     return { rows, columns, cells };
   });
+  /** Whether the work is what a cancelled pass was followed by. */
+  readonly wasCancelled = $derived.by(() => this.work === this.#cancelledTo);
   /** All that is saved and put into links. */
   readonly snapshot = $derived.by((): BenchState => {
     const { stage, head, query, key, feature } = placeOf(this.selection);
@@ -166,6 +171,9 @@ export class Bench {
   #base: Base | null = null;
   /** The passes that the picture shows, beside the base's. */
   readonly #passes: Trace[] = [];
+  /** The work that the picture shows. */
+  #shown: Work | null = null;
+  #cancelledTo = $state.raw<Work | null>(null);
   #stale: "nothing" | "masks" | "everything" = "nothing";
   #busy = false;
 
@@ -182,6 +190,11 @@ export class Bench {
     $effect(() => {
       void [this.#masks, this.#softmax];
       this.#request("masks");
+    });
+    // What asks for no pass is shown at once.
+    $effect(() => {
+      void this.work;
+      untrack(() => this.#noteShown(this.work));
     });
   }
 
@@ -345,6 +358,21 @@ export class Bench {
     this.#history.redo();
   }
 
+  /**
+   * Ends the passes that are being computed. The work becomes what the picture shows, or where there is none or it is that already,
+   * the start; undo leads back to what the passes were for.
+   */
+  cancel(): void {
+    const { place, ...start } = START;
+    const next = this.#shown === null || this.#shown === this.work ? start : this.#shown;
+    this.computing.end();
+    this.#forget();
+    this.#history.replace(next);
+    this.#cancelledTo = next;
+    // The passes of the picture were the engine's, too.
+    this.#request("everything");
+  }
+
   /** What is typed or painted next is a step of its own. */
   seal(): void {
     this.#history.seal();
@@ -362,25 +390,43 @@ export class Bench {
       const part = this.#stale;
       this.#stale = "nothing";
       const start = performance.now();
+      const { work } = this;
       try {
-        if (part === "everything" || !this.#base) await this.#rebuild();
+        const isWhole = part === "everything" || !this.#base;
+        const masks = work.masks.filter(({ terms, hasAlibi }) => terms.length > 0 || hasAlibi);
+        this.computing.begin(masks.length + (isWhole ? 1 : 0));
+        if (isWhole) await this.#rebuild();
         await this.#remask();
         this.milliseconds = performance.now() - start;
         if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
-        if (this.#stale === "nothing") await this.#analyse();
+        if (this.problem === null) this.#shown = work;
+        if (this.#stale === "nothing") {
+          this.computing.end();
+          await this.#analyse();
+        }
       } catch (error) {
-        this.problem = toProblem(error);
-        if (this.problem.code === "engine_crashed") this.#forget();
+        const problem = toProblem(error);
+        // The bench itself ended an engine that is asked no more: the passes were cancelled.
+        if (problem.code === "disposed") continue;
+        this.problem = problem;
+        if (problem.code === "engine_crashed") this.#forget();
       }
     }
+    this.computing.end();
     this.#busy = false;
+    this.#noteShown(this.work);
   }
 
-  // A crashed engine answers nothing any more; the next pass starts a fresh one.
+  #noteShown(work: Work): void {
+    if (!this.#busy && this.problem === null && this.picture) this.#shown = work;
+  }
+
+  // The next pass starts a fresh engine.
   #forget(): void {
     this.#engine?.destroy();
     this.#engine = null;
     this.#base = null;
+    this.#passes.length = 0;
   }
 
   async #ready(): Promise<Engine> {
@@ -450,7 +496,8 @@ export class Bench {
     const off = this.#off.filter((head) => head < nHeads);
     const headMask =
       off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
-    const { trace } = await module.forward(of.x, { key: of.memory, trace: true, headMask });
+    const watched = { needWeights: false, onProgress: this.computing.hear };
+    const { trace } = await module.forward(of.x, { key: of.memory, trace: true, headMask, ...watched });
     return { ...of, nHeads, off, numbers: this.#numbers, plain: trace as Trace };
   }
 
@@ -489,9 +536,10 @@ export class Bench {
     const { fill, emptyRow } = this.work;
     const [nQ, nK] = [tokens.length, keyTokens.length];
     if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(nQ * nK).fill(1), hidden: null };
-    const { trace } = await plain.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow });
+    const maskFill = fill === "-inf" ? -Infinity : -1e9;
+    const { trace } = await plain.remask(mask, { maskFill, emptyRow, onProgress: this.computing.hear });
     const { allowed } = await engine.materialize(mask, { nQ, nK, nHeads });
-    return { trace, mask, allowed, hidden: allowed.map((cell) => 1 - cell) };
+    return { trace, mask, allowed, hidden: opposite(allowed) };
   }
 
   async #analyse(): Promise<void> {
@@ -528,6 +576,13 @@ export class Bench {
     const entropy = labels.map((_, head) => mean(entropies.data.subarray(head * n, (head + 1) * n)));
     return { labels, entropy };
   }
+}
+
+// Millions of cells, for which calling a function each would hold up the page.
+function opposite(cells: Uint8Array): Uint8Array {
+  const other = new Uint8Array(cells.length);
+  for (let i = 0; i < cells.length; i++) other[i] = 1 - (cells[i] as number);
+  return other;
 }
 
 /** Of one matrix for all heads, or one for each. */
