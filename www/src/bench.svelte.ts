@@ -112,8 +112,12 @@ interface Base extends Omit<Picture, "before" | "after"> {
   readonly plain: Trace;
 }
 
-// Beyond it the weights are too many to be sent back to the engine with every stroke.
-const MOST_ANALYSED = 2 ** 24;
+// Beyond it the weights are too many to be sent back to the engine with every stroke, and two pictures too much to be held there.
+const LARGE = 2 ** 24;
+
+function isLarge({ tokens, keyTokens, nHeads }: Picture): boolean {
+  return tokens.length * keyTokens.length * nHeads > LARGE;
+}
 
 /** Everything on the bench: what the person chose, and the latest picture that the engine made of it. */
 export class Bench {
@@ -381,16 +385,18 @@ export class Bench {
   // One pass at a time; whatever changed meanwhile is in the next one, so the last state always wins.
   #request(part: "masks" | "everything"): void {
     if (this.#stale !== "everything") this.#stale = part;
-    if (!this.#busy) void this.#run();
+    if (this.#busy) return;
+    this.#busy = true;
+    // Once all effects of a change have asked; and what a pass reads is not what they follow.
+    queueMicrotask(() => void this.#run());
   }
 
   async #run(): Promise<void> {
-    this.#busy = true;
     while (this.#stale !== "nothing") {
       const part = this.#stale;
       this.#stale = "nothing";
       const start = performance.now();
-      const { work } = this;
+      const { work, picture: before } = this;
       try {
         const isWhole = part === "everything" || !this.#base;
         const masks = work.masks.filter(({ terms, hasAlibi }) => terms.length > 0 || hasAlibi);
@@ -400,6 +406,11 @@ export class Bench {
         this.milliseconds = performance.now() - start;
         if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
         if (this.problem === null) this.#shown = work;
+        // The memory of an engine never shrinks: after a large picture a smaller one gets a fresh engine.
+        if (before && isLarge(before) && this.picture && !isLarge(this.picture)) {
+          this.#forget();
+          this.#stale = "everything";
+        }
         if (this.#stale === "nothing") {
           this.computing.end();
           await this.#analyse();
@@ -496,6 +507,11 @@ export class Bench {
     const off = this.#off.filter((head) => head < nHeads);
     const headMask =
       off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
+    if (this.picture && isLarge(this.picture)) {
+      this.#makeRoom();
+      this.#base?.plain.dispose();
+      this.#base = null;
+    }
     const watched = { needWeights: false, onProgress: this.computing.hear };
     const { trace } = await module.forward(of.x, { key: of.memory, trace: true, headMask, ...watched });
     return { ...of, nHeads, off, numbers: this.#numbers, plain: trace as Trace };
@@ -511,13 +527,19 @@ export class Bench {
       masks.length === 2 ? toMask(masks[0] as MaskState, size) : null,
       toMask(second, size),
     ];
+    if (this.picture && isLarge(this.picture)) this.#makeRoom();
     const before = await this.#side(base, maskBefore);
     const after = await this.#side(base, maskAfter);
-    for (const pass of this.#passes.splice(0)) pass.dispose();
+    this.#makeRoom();
     this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
     const { plain, ...shown } = base;
     this.#keepInside(base);
     this.picture = { ...shown, before, after };
+  }
+
+  /** The engine forgets the masked passes: no cell of theirs can be explained any more. */
+  #makeRoom(): void {
+    for (const pass of this.#passes.splice(0)) pass.dispose();
   }
 
   // A shorter sentence, fewer heads, or a stage that is no longer there.
@@ -548,7 +570,7 @@ export class Bench {
     const { analysis } = await this.#ready();
     const { before, after } = picture;
     const weights = [before.trace.stage("weights"), after.trace.stage("weights")] as const;
-    if (weights[1].data.length > MOST_ANALYSED) {
+    if (isLarge(picture)) {
       this.report = null;
       return;
     }

@@ -1,6 +1,7 @@
 import type { Stage, Tensor } from "attnscope";
 import type { Axes, PaletteName } from "attnscope/views";
 import type { Picture } from "./bench.svelte.ts";
+import { atOnce, SLICE } from "./in-slices.ts";
 
 /** What a stage's rows and columns are. */
 export function axesOf(stage: Stage): Axes {
@@ -58,10 +59,9 @@ export function byHead({ data, shape }: Tensor): Tensor {
 }
 
 const differences = new WeakMap<Float32Array, { readonly from: Float32Array; readonly made: Tensor }>();
-/** Numbers that are subtracted at a time: a few milliseconds. */
-const SLICE = 1 << 21;
 
-function* subtracting(one: Tensor, other: Tensor): Generator<void> {
+/** Makes the {@link difference} of two passes in slices. */
+export function* subtracting(one: Tensor, other: Tensor): Generator<void> {
   const data = new Float32Array(one.data.length);
   for (let start = 0; start < data.length; start += SLICE) {
     if (start > 0) yield;
@@ -78,16 +78,8 @@ export function isDifferenceAtHand(one: Tensor, other: Tensor): boolean {
 
 /** One minus the other; made once for two passes. */
 export function difference(one: Tensor, other: Tensor): Tensor {
-  if (differences.get(one.data)?.from !== other.data) for (const _ of subtracting(one, other));
+  if (differences.get(one.data)?.from !== other.data) atOnce(subtracting(one, other));
   return differences.get(one.data)?.made as Tensor;
-}
-
-/** Makes it slice by slice, so that the page goes on, as long as it is wanted. */
-export async function prepareDifference(one: Tensor, other: Tensor, isWanted: () => boolean): Promise<void> {
-  for (const _ of subtracting(one, other)) {
-    await new Promise((resolve) => setTimeout(resolve));
-    if (!isWanted()) return;
-  }
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */
