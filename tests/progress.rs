@@ -7,7 +7,7 @@ use attnscope::{
 
 const MAX_BYTES: usize = 1 << 30;
 
-/// The pass, and the parts that were told: from above 0 up to 1, none less than the one before, and no long silence.
+/// The pass, and the parts that were told: from above 0 up to 1, none less than the one before.
 fn watched(plan: Plan) -> (Trace, Vec<f32>) {
     let mut parts = Vec::new();
     let trace = plan.run(&mut |part| parts.push(part)).unwrap();

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test, vi } from "vitest";
 import {
   type AttentionForwardOptions,
   type AttnError,
@@ -10,7 +9,8 @@ import {
   type ScaledDotProductOptions,
   type Tensor,
   type WatchOptions,
-} from "../../js/index.ts";
+} from "attnscope";
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test, vi } from "vitest";
 
 let engine: Engine;
 let x: Tensor;

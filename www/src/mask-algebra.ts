@@ -41,7 +41,7 @@ function ruleMask(rule: RuleName, { numbers, painted }: MaskState, { nQ, nK, nHe
       const open = { rows: nQ, columns: nK, cells: [new Uint8Array(nQ * nK).fill(1)] };
       const { cells } = resized(painted ?? open, nQ, nK, nHeads);
       const [first = new Uint8Array()] = cells;
-      if (cells.length === 1) return mask.fromKeep({ data: Float32Array.from(first), shape: [nQ, nK] });
+      if (cells.length === 1) return mask.fromKeep({ data: new Float32Array(first), shape: [nQ, nK] });
       const data = new Float32Array(nHeads * nQ * nK);
       cells.forEach((head, i) => {
         data.set(head, i * nQ * nK);
