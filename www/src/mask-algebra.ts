@@ -51,6 +51,15 @@ function ruleMask(rule: RuleName, { numbers, painted }: MaskState, { nQ, nK, nHe
   }
 }
 
+// Beyond it a painted mask's code is no longer something to read, nor to paste.
+const MOST_CELLS_WRITTEN = 2 ** 18;
+
+/** Whether the code of the mask would be all cells. */
+export function isTooLongToWrite({ terms, painted }: MaskState): boolean {
+  if (painted === null || terms.every(({ rule }) => rule !== "painted")) return false;
+  return painted.rows * painted.columns * painted.cells.length > MOST_CELLS_WRITTEN;
+}
+
 /** The mask that the terms make, from left to right; null for none. */
 export function toMask(state: MaskState, size: Size): Mask | null {
   let joined: Mask | null = null;
