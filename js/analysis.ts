@@ -5,6 +5,7 @@ import { type Mask, optionalRule } from "./mask.ts";
 import { type AttentionForwardOptions, MultiHeadAttention, Weighted } from "./modules.ts";
 import { given } from "./options.ts";
 import { isList, isTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import type { WatchOptions } from "./watch.ts";
 
 /** Where the queries stand among the keys. */
 export interface OffsetOption {
@@ -135,12 +136,16 @@ export class Analysis {
 
   /**
    * What each head matters: the Euclidean distance that each output row moves when that head alone is switched off,
-   * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward`; a `headMask`
+   * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward` but for the watching; a `headMask`
    * among them holds for the other heads. Source: Michel et al. 2019.
    *
    * @throws AttnError as {@link MultiHeadAttention.forward}
    */
-  async ablation(mha: MultiHeadAttention, x: TensorLike, options: AttentionForwardOptions = {}): Promise<Tensor> {
+  async ablation(
+    mha: MultiHeadAttention,
+    x: TensorLike,
+    options: Omit<AttentionForwardOptions, keyof WatchOptions> = {},
+  ): Promise<Tensor> {
     if (!(mha instanceof MultiHeadAttention)) {
       throw invalidOption("mha", mha, "what engine.multiHeadAttention gives");
     }

@@ -7,7 +7,6 @@ import {
   VERSION,
 } from "./generated.ts";
 import { Generator } from "./generator.ts";
-import type { PassReply } from "./host.ts";
 import { Link } from "./link.ts";
 import { type Mask, optionalRule, ruleOf } from "./mask.ts";
 import {
@@ -26,6 +25,7 @@ import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Trace } from "./trace.ts";
 import { Local, ownWorker, Remote } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
+import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** How an engine is made. */
 export interface EngineOptions {
@@ -60,7 +60,7 @@ export interface EngineInfo {
 }
 
 /** Options of {@link Engine.scaledDotProductAttention}. */
-export interface ScaledDotProductOptions extends Partial<RustScaledDotProductOptions> {
+export interface ScaledDotProductOptions extends Partial<RustScaledDotProductOptions>, WatchOptions {
   /** Which key a query may attend to; default all. With a past, or with kvLengths, rules see the queries behind it. */
   mask?: Mask | null;
   /** `[..., n_past, d_k]`: keys of earlier positions, put in front. */
@@ -160,7 +160,7 @@ export class Engine {
    * weight of 0, and 0 · NaN is NaN, as in PyTorch. PyTorch's fused attention adds -infinity instead of replacing, and so gives
    * NaN for a NaN in a hidden key too.
    *
-   * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
+   * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
   async scaledDotProductAttention(
     q: TensorLike,
@@ -168,7 +168,8 @@ export class Engine {
     v: TensorLike,
     options: ScaledDotProductOptions = {},
   ): Promise<AttentionResult> {
-    const { mask, pastKey, pastValue, ...rest } = given(options);
+    const { mask, pastKey, pastValue, ...settings } = given(options);
+    const [watch, rest] = watchOf(settings);
     if ((pastKey == null) !== (pastValue == null)) {
       const missing = pastKey == null ? "pastKey" : "pastValue";
       throw invalidOption(missing, null, "a past of both, or of neither");
@@ -180,20 +181,19 @@ export class Engine {
       pastKey: pastKey == null ? null : toTensor(pastKey, "pastKey"),
       pastValue: pastValue == null ? null : toTensor(pastValue, "pastValue"),
     };
-    const trace = this.#link.newId();
-    const reply = await this.#link.call<PassReply>({
+    const request = {
       op: "scaledDotProductAttention",
       inputs,
       mask: optionalRule(mask, "mask"),
       options: rest,
-      trace,
-    });
-    const present = reply.present && { presentKey: reply.present[0], presentValue: reply.present[1] };
+      trace: this.#link.newId(),
+    } as const;
+    const { output, weights, trace, present } = await this.#link.pass(request, watch);
     return {
-      output: reply.output,
-      weights: reply.weights[0] ?? null,
-      trace: this.#link.trace(reply, trace),
-      ...present,
+      output,
+      weights: weights[0] ?? null,
+      trace,
+      ...(present && { presentKey: present[0], presentValue: present[1] }),
     };
   }
 

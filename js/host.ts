@@ -42,6 +42,9 @@ export type ModuleKind = "attention" | "encoder" | "decoder";
 
 export type Draw = "rand" | "randn" | "normal" | "xavierUniform" | "embedding" | "linear" | "randint" | "randperm";
 
+/** What runs a pass. */
+export type PassRequest = Extract<Request, { trace: Id }>;
+
 /** What a pass sends back. */
 export interface PassReply {
   output: Tensor;
@@ -51,7 +54,10 @@ export interface PassReply {
   crossWeights: (Tensor | null)[];
   /** Keys and values with the past in front, where one was given. */
   present: [Tensor, Tensor] | null;
-  /** Every stage where they were kept, else null; then the engine keeps nothing either. */
+  /**
+   * Every stage where they were kept, else null; then the engine keeps nothing either. Of a pass with another mask only those
+   * that the mask may change.
+   */
   stages: { name: Stage; layer: number; tensor: Tensor }[] | null;
 }
 
@@ -75,11 +81,11 @@ export class Host {
   }
 
   /** What the request gives, or a promise of it. @throws AttnError */
-  handle(request: Request): unknown {
+  handle(request: Request, tell?: Tell): unknown {
     if (hasCrashed() || instance() !== this.#instance) {
       throw new AttnError("engine_crashed", "the engine crashed earlier; create a new one");
     }
-    return throwTyped(() => this.#run(request, glue()));
+    return throwTyped(() => this.#run(request, glue(), tell && seldom(tell)));
   }
 
   /** Frees everything. */
@@ -89,7 +95,7 @@ export class Host {
     this.#objects.clear();
   }
 
-  #run(request: Request, glue: Glue): unknown {
+  #run(request: Request, glue: Glue, tell: Tell | undefined): unknown {
     switch (request.op) {
       case "generator":
         this.#objects.set(request.id, new glue.RawGenerator(BigInt.asIntN(64, request.seed)));
@@ -119,19 +125,21 @@ export class Host {
         const { inputs, mask, options } = request;
         const module = this.#module(request.id, glue);
         const generator = request.generator === null ? null : this.#get(request.generator, glue.RawGenerator);
-        const trace =
+        return this.#pass(request.trace, tell, (tell) =>
           generator && module instanceof glue.RawTransformer
-            ? module.train(inputs, mask, options, generator, this.#maxBytes)
-            : module.forward(inputs, mask, options, this.#maxBytes);
-        return this.#reply(trace, request.trace);
+            ? module.train(inputs, mask, options, generator, tell, this.#maxBytes)
+            : module.forward(inputs, mask, options, tell, this.#maxBytes),
+        );
       }
       case "scaledDotProductAttention": {
         const { inputs, mask, options } = request;
-        return this.#reply(glue.scaledDotProductAttention(inputs, mask, options, this.#maxBytes), request.trace);
+        return this.#pass(request.trace, tell, (tell) =>
+          glue.scaledDotProductAttention(inputs, mask, options, tell, this.#maxBytes),
+        );
       }
       case "remask": {
-        const trace = this.#get(request.id, glue.RawTrace).remask(request.mask, request.options);
-        return this.#reply(trace, request.trace);
+        const before = this.#get(request.id, glue.RawTrace);
+        return this.#pass(request.trace, tell, (tell) => before.remask(request.mask, request.options, tell), true);
       }
       case "explain": {
         const { stage, layer, index } = request;
@@ -191,8 +199,16 @@ export class Host {
     }
   }
 
-  #reply(trace: Glue["RawTrace"]["prototype"], id: Id): PassReply {
-    const stages = trace.stages() as NonNullable<PassReply["stages"]>;
+  /** Runs a pass and copies what is asked of it; `tell` hears of both. */
+  #pass(
+    id: Id,
+    tell: Tell | undefined,
+    run: (tell: Tell | undefined) => Glue["RawTrace"]["prototype"],
+    onlyMasked = false,
+  ): PassReply {
+    const trace = run(tell && ((part) => tell(COMPUTING * part)));
+    const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
+    const stages = trace.stages(onlyMasked, copying) as NonNullable<PassReply["stages"]>;
     const ofLayers = (weights: (layer: number) => Tensor | null) =>
       Array.from({ length: trace.nLayers() }, (_, layer) => weights(layer));
     const reply: PassReply = {
@@ -204,6 +220,7 @@ export class Host {
     };
     if (reply.stages) this.#objects.set(id, trace);
     else trace.free();
+    tell?.(1);
     return reply;
   }
 
@@ -218,6 +235,25 @@ export class Host {
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
     throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
+}
+
+/** Hears which part of a request is done, from 0 to 1. */
+type Tell = (part: number) => void;
+
+/** The share of a pass's time before its stages are copied. */
+const COMPUTING = 2 / 3;
+
+const PAUSE = 1000 / 30;
+
+/** Tells the last part, and of the others those that come after a pause. */
+function seldom(tell: Tell): Tell {
+  let [told, last] = [0, performance.now()];
+  return (part) => {
+    const now = performance.now();
+    if (part === told || (part < 1 && now - last < PAUSE)) return;
+    [told, last] = [part, now];
+    tell(part);
+  };
 }
 
 function draw(

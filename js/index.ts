@@ -28,7 +28,6 @@ export type {
   Operation,
   PatternScores,
   Positions,
-  RemaskOptions,
   Stage,
   Term,
   TorchConvention,
@@ -55,4 +54,5 @@ export type {
 } from "./modules.ts";
 export { type Place, Selection } from "./selection.ts";
 export { type NestedArray, type Tensor, type TensorLike, tensor } from "./tensor.ts";
-export { type Remasked, Trace, type TraceJson } from "./trace.ts";
+export { type Remasked, type RemaskOptions, Trace, type TraceJson } from "./trace.ts";
+export type { WatchOptions } from "./watch.ts";

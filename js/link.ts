@@ -1,9 +1,10 @@
 import { AttnError } from "./errors.ts";
-import type { PassReply, Request } from "./host.ts";
+import type { PassReply, PassRequest, Request } from "./host.ts";
 import { optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
-import { Trace, type TraceSource } from "./trace.ts";
+import { type KeptStage, Trace, type TraceSource } from "./trace.ts";
 import type { Transport } from "./transport.ts";
+import { UNWATCHED, type Watch, watchOf } from "./watch.ts";
 
 /** What an engine's objects share: the way to the engine, names for what lives there, and the freeing of it. */
 export class Link {
@@ -25,15 +26,15 @@ export class Link {
     return ++this.#lastId;
   }
 
-  async call<T>(request: Request): Promise<T> {
+  async call<T>(request: Request, watch = UNWATCHED): Promise<T> {
     if (this.#closed) throw new AttnError("disposed", "the engine was destroyed");
-    return this.#transport.call<T>(request);
+    return this.#transport.call<T>(request, watch);
   }
 
   /** For what nobody waits for: an error in it shows when what it makes is used. */
   send(request: Request): void {
     if (this.#closed) throw new AttnError("disposed", "the engine was destroyed");
-    this.#transport.call(request).catch(() => {});
+    this.#transport.call(request, UNWATCHED).catch(() => {});
   }
 
   /** Frees the engine's object when its owner here is garbage. */
@@ -42,7 +43,7 @@ export class Link {
   }
 
   free(id: number): void {
-    if (!this.#closed) this.#transport.call({ op: "free", id }).catch(() => {});
+    if (!this.#closed) this.#transport.call({ op: "free", id }, UNWATCHED).catch(() => {});
   }
 
   close(): void {
@@ -51,25 +52,37 @@ export class Link {
     this.#transport.close();
   }
 
-  /** The trace of a pass, null where no stages were kept. */
-  trace(reply: PassReply, id: number): Trace | null {
-    if (!reply.stages) return null;
+  /** A pass and its trace, which is null where no stages were kept. `before` are the stages of a pass under another mask. */
+  async pass(
+    request: PassRequest,
+    watch: Watch,
+    before: readonly KeptStage[] = [],
+  ): Promise<Omit<PassReply, "stages"> & { trace: Trace | null }> {
+    try {
+      const { stages, ...reply } = await this.call<PassReply>(request, watch);
+      return { ...reply, trace: stages && this.#trace(stages, request.trace, before) };
+    } catch (reason) {
+      // A pass that was given up when it had begun leaves its trace behind.
+      if (watch.signal?.aborted) this.free(request.trace);
+      throw reason;
+    }
+  }
+
+  #trace(again: readonly KeptStage[], id: number, before: readonly KeptStage[]): Trace {
+    const isSame = (one: KeptStage) => (other: KeptStage) => one.name === other.name && one.layer === other.layer;
+    const stages = before.length > 0 ? before.map((stage) => again.find(isSame(stage)) ?? stage) : again;
     const source: TraceSource = {
       explain: (stage, layer, index) => this.call({ op: "explain", id, stage, layer, index }),
-      remask: async (mask, options) => {
-        const trace = this.newId();
-        const request = { id, mask: optionalRule(mask, "mask"), options: given(options), trace };
-        const again = await this.call<PassReply>({ op: "remask", ...request });
-        return {
-          output: again.output,
-          weights: again.weights[0] ?? null,
-          // A pass that could be run again had kept its stages.
-          trace: this.trace(again, trace) as Trace,
-        };
+      remask: async (mask, chosen) => {
+        const [watch, options] = watchOf(given(chosen));
+        const request = { op: "remask", id, mask: optionalRule(mask, "mask"), options, trace: this.newId() } as const;
+        const { output, weights, trace } = await this.pass(request, watch, stages);
+        // A pass that could be run again had kept its stages.
+        return { output, weights: weights[0] ?? null, trace: trace as Trace };
       },
       dispose: () => this.free(id),
     };
-    const trace = new Trace(reply.stages, source);
+    const trace = new Trace(stages, source);
     this.watch(trace, id);
     return trace;
   }

@@ -6,12 +6,13 @@ import type {
   TransformerOptions as RustTransformerOptions,
 } from "./generated.ts";
 import { Generator } from "./generator.ts";
-import type { ModuleKind, PassReply } from "./host.ts";
+import type { ModuleKind } from "./host.ts";
 import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Trace } from "./trace.ts";
+import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** Parameters by name. */
 export type StateDict = Record<string, Tensor>;
@@ -33,7 +34,7 @@ export type MultiHeadAttentionOptions = Sizes<RustMultiHeadAttentionOptions> & D
 export type TransformerOptions = Sizes<RustTransformerOptions> & Drawn;
 
 /** What every pass may say. */
-interface PassOptions extends Partial<RustForwardOptions> {
+interface PassOptions extends Partial<RustForwardOptions>, WatchOptions {
   /** Which key a query may attend to; default all. */
   mask?: Mask | null;
 }
@@ -167,24 +168,21 @@ export class Weighted {
   }
 
   /** @internal */
-  protected async pass(
-    inputs: Inputs,
-    { mask, generator, ...options }: ForwardOptions,
-  ): Promise<Omit<PassReply, "stages"> & { trace: Trace | null }> {
+  protected async pass(inputs: Inputs, { mask, generator, ...settings }: ForwardOptions): ReturnType<Link["pass"]> {
     if (generator !== undefined && !(generator instanceof Generator)) {
       throw invalidOption("generator", generator, "what engine.torchGenerator gives");
     }
-    const trace = this.#link.newId();
-    const reply = await this.#link.call<PassReply>({
+    const [watch, options] = watchOf(settings);
+    const request = {
       op: "forward",
       id: this.#id,
       inputs: { ...inputs },
       mask: optionalRule(mask, "mask"),
       options,
       generator: options.training && generator ? Generator.idIn(this.#link, generator) : null,
-      trace,
-    });
-    return { ...reply, trace: this.#link.trace(reply, trace) };
+      trace: this.#link.newId(),
+    } as const;
+    return this.#link.pass(request, watch);
   }
 }
 
@@ -198,7 +196,7 @@ export class MultiHeadAttention extends Weighted {
   /**
    * Attends from `x` `[n, dModel]` or `[batch, n, dModel]` to itself, or to `key` and `value`.
    *
-   * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`
+   * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
   async forward(x: TensorLike, options: AttentionForwardOptions = {}): Promise<ForwardResult> {
     const { key, value, ...rest } = given(options);

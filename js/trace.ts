@@ -1,7 +1,8 @@
 import { AttnError } from "./errors.ts";
-import type { Explanation, RemaskOptions, Stage } from "./generated.ts";
+import type { Explanation, RemaskOptions as RustRemaskOptions, Stage } from "./generated.ts";
 import type { Mask } from "./mask.ts";
 import { isList, type Tensor, tensor } from "./tensor.ts";
+import type { WatchOptions } from "./watch.ts";
 
 /** Which layer of a stack; default 0. */
 export interface LayerOption {
@@ -16,10 +17,13 @@ export interface Remasked {
   readonly trace: Trace;
 }
 
+/** Options of {@link Trace.remask}. */
+export interface RemaskOptions extends Partial<RustRemaskOptions>, WatchOptions {}
+
 /** The engine's side of a trace. */
 export interface TraceSource {
   explain(stage: Stage, layer: number, index: number[]): Promise<Explanation>;
-  remask(mask: Mask | null, options: Partial<RemaskOptions>): Promise<Remasked>;
+  remask(mask: Mask | null, options: RemaskOptions): Promise<Remasked>;
   dispose(): void;
 }
 
@@ -38,7 +42,10 @@ export interface TraceJson {
   readonly stages: readonly { name: Stage; layer: number; shape: readonly number[]; data: readonly JsonNumber[] }[];
 }
 
-/** Every stage of one pass, in order, with its shape. The numbers are copies. */
+/**
+ * Every stage of one pass, in order, with its shape. The numbers are copies of the engine's; stages that are the same numbers share
+ * one copy, as do passes that differ by their mask alone, for what no mask reaches.
+ */
 export class Trace {
   readonly #stages: readonly KeptStage[];
   readonly #source: TraceSource | null;
@@ -88,9 +95,9 @@ export class Trace {
   /**
    * The same pass with another mask, or with none: mask, softmax and what follows are done again, no projection is.
    *
-   * @throws AttnError `mask_shape`, `invalid_option`, `no_engine` for a trace read from a file
+   * @throws AttnError `mask_shape`, `invalid_option`, `too_large`, `no_engine` for a trace read from a file; the signal's reason
    */
-  async remask(mask: Mask | null, options: Partial<RemaskOptions> = {}): Promise<Remasked> {
+  async remask(mask: Mask | null, options: RemaskOptions = {}): Promise<Remasked> {
     return this.#engine().remask(mask, options);
   }
 

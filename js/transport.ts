@@ -2,29 +2,54 @@
 import { AttnError, type PlainError } from "./errors.ts";
 import { Host, type Request } from "./host.ts";
 import type { WasmSource } from "./wasm.ts";
+import type { Watch } from "./watch.ts";
 
 export interface Transport {
   /** Requests are carried out in the order of the calls. */
-  call<T>(request: Request): Promise<T>;
+  call<T>(request: Request, watch: Watch): Promise<T>;
   close(): void;
 }
 
 /** The engine in this thread. */
 export class Local implements Transport {
   readonly #host: Host;
+  #isBusy = false;
 
   constructor(maxBytes: number, filesWasm?: WasmSource) {
     this.#host = new Host(maxBytes, filesWasm);
   }
 
-  // Carried out before the first await, so that the order is that of the calls.
-  async call<T>(request: Request): Promise<T> {
-    return this.#host.handle(request) as T;
+  // Carried out before the first await, so that the order is that of the calls; but what a pass calls to tell how far it is may
+  // not enter the engine before that pass has left it.
+  async call<T>(request: Request, { onProgress, signal }: Watch): Promise<T> {
+    if (this.#isBusy) await null;
+    signal?.throwIfAborted();
+    this.#isBusy = true;
+    try {
+      return this.#host.handle(request, onProgress && reporting(onProgress)) as T;
+    } finally {
+      this.#isBusy = false;
+      signal?.throwIfAborted();
+    }
   }
 
   close(): void {
-    this.#host.close();
+    if (this.#isBusy) queueMicrotask(() => this.#host.close());
+    else this.#host.close();
   }
+}
+
+/** As a listener is called: what it throws is nobody's to catch. */
+function reporting(listener: (part: number) => void): (part: number) => void {
+  return (part) => {
+    try {
+      listener(part);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  };
 }
 
 /** What the page tells its worker first. */
@@ -34,17 +59,21 @@ export interface WorkerStart {
   readonly filesWasm: WasmSource | undefined;
 }
 
-export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request };
+export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request; isWatched: boolean };
 
 export type WorkerReply =
   | { ready: true }
   | { failed: PlainError }
+  | { id: number; part: number }
   | { id: number; value: unknown }
   | { id: number; error: PlainError };
 
-interface Waiting {
+interface Call {
+  readonly id: number;
+  readonly request: Request;
+  readonly watch: Watch;
   resolve(value: never): void;
-  reject(reason: AttnError): void;
+  reject(reason: unknown): void;
 }
 
 /** The package's own worker. */
@@ -55,7 +84,10 @@ export function ownWorker(): Worker {
 /** The engine in a worker. */
 export class Remote implements Transport {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  /** What was not sent yet. */
+  #queue: Call[] = [];
+  /** What was sent and not answered yet. */
+  readonly #sent = new Map<number, Call>();
   #next = 0;
   #dead: AttnError | null = null;
 
@@ -75,7 +107,7 @@ export class Remote implements Transport {
       worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
         if ("ready" in data) resolve(remote);
         else if ("failed" in data) fail(data.failed.message);
-        else remote.#settle(data);
+        else remote.#hear(data);
       };
       worker.onerror = (event) => fail(event.message ?? "not loaded");
       // An address is said in full: the worker's own is another.
@@ -84,12 +116,27 @@ export class Remote implements Transport {
     });
   }
 
-  call<T>(request: Request): Promise<T> {
+  call<T>(request: Request, watch: Watch): Promise<T> {
+    const { signal } = watch;
     if (this.#dead) return Promise.reject(this.#dead);
-    return new Promise((resolve, reject) => {
-      const id = this.#next++;
-      this.#waiting.set(id, { resolve, reject });
-      this.#post({ id, request });
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise<T>((resolve, reject) => {
+      const call = { id: this.#next++, request, watch, resolve, reject };
+      const abort = () => {
+        this.#queue = this.#queue.filter((queued) => queued !== call);
+        reject(signal?.reason);
+        this.#flush();
+      };
+      if (signal) {
+        const settled = (settle: (value: never) => void) => (value: never) => {
+          signal.removeEventListener("abort", abort);
+          settle(value);
+        };
+        signal.addEventListener("abort", abort);
+        Object.assign(call, { resolve: settled(resolve), reject: settled(reject) });
+      }
+      this.#queue.push(call);
+      this.#flush();
     });
   }
 
@@ -98,22 +145,42 @@ export class Remote implements Transport {
     this.#die(new AttnError("disposed", "the engine was destroyed"));
   }
 
+  // The worker hears nothing while it computes: what can be given up is sent when nothing is before it.
+  #flush(): void {
+    for (let call = this.#queue[0]; call && !(call.watch.signal && this.#sent.size > 0); call = this.#queue[0]) {
+      this.#queue.shift();
+      this.#sent.set(call.id, call);
+      try {
+        this.#post({ id: call.id, request: call.request, isWatched: call.watch.onProgress !== undefined });
+      } catch (reason) {
+        this.#sent.delete(call.id);
+        call.reject(reason);
+      }
+    }
+  }
+
   #post(message: WorkerMessage): void {
     this.#worker.postMessage(message);
   }
 
-  #settle(reply: Extract<WorkerReply, { id: number }>): void {
-    const waiting = this.#waiting.get(reply.id);
-    this.#waiting.delete(reply.id);
+  #hear(reply: Extract<WorkerReply, { id: number }>): void {
+    const call = this.#sent.get(reply.id);
+    if ("part" in reply) {
+      if (!call?.watch.signal?.aborted) call?.watch.onProgress?.(reply.part);
+      return;
+    }
+    this.#sent.delete(reply.id);
     if ("error" in reply) {
       const { code, message, details } = reply.error;
-      waiting?.reject(new AttnError(code, message, details));
-    } else waiting?.resolve(reply.value as never);
+      call?.reject(new AttnError(code, message, details));
+    } else call?.resolve(reply.value as never);
+    this.#flush();
   }
 
   #die(error: AttnError): void {
     this.#dead = error;
-    for (const { reject } of this.#waiting.values()) reject(error);
-    this.#waiting.clear();
+    for (const { reject } of [...this.#sent.values(), ...this.#queue]) reject(error);
+    this.#sent.clear();
+    this.#queue = [];
   }
 }

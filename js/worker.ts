@@ -22,11 +22,12 @@ scope.onmessage = async ({ data }) => {
     }
     return;
   }
+  const { id, request, isWatched } = data;
   try {
-    const value = await host?.handle(data.request);
-    scope.postMessage({ id: data.id, value }, [...buffersIn(value)]);
+    const value = await host?.handle(request, isWatched ? (part) => scope.postMessage({ id, part }) : undefined);
+    scope.postMessage({ id, value }, [...buffersIn(value)]);
   } catch (thrown) {
-    scope.postMessage({ id: data.id, error: errorOf(thrown) });
+    scope.postMessage({ id, error: errorOf(thrown) });
   }
 };
 

@@ -7,7 +7,7 @@ use crate::error::{AttnError, Result};
 use crate::mask::{Mask, ResolvedMask};
 use crate::recipe::{Attended, Made, Recipe, StepId};
 use crate::tensor::Tensor;
-use crate::trace::{Meeting, Returns, Stage, Trace};
+use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 use attnscope_kernels::attention::Weighing;
 use attnscope_kernels::matmul::MC;
 
@@ -106,6 +106,19 @@ pub fn scaled_dot_product_attention(
     options: &ScaledDotProductOptions,
     max_bytes: usize,
 ) -> Result<Trace> {
+    plan_attention(inputs, mask, options, max_bytes)?.run(&mut |_| {})
+}
+
+/// [`scaled_dot_product_attention`], ready to be run.
+///
+/// # Errors
+/// As [`scaled_dot_product_attention`].
+pub fn plan_attention(
+    inputs: QueryKeyValue,
+    mask: Option<&Mask>,
+    options: &ScaledDotProductOptions,
+    max_bytes: usize,
+) -> Result<Plan> {
     options.check()?;
     let QueryKeyValue { query, key, value, past } = inputs;
     let rank = query.shape.len();
@@ -181,5 +194,5 @@ pub fn scaled_dot_product_attention(
     };
     attend(&mut recipe, 0, [query, key, value], how);
     let returns = Returns { weights: options.need_weights, average_weights: false };
-    Trace::run(recipe, 4 - rank, returns, meeting, max_bytes)
+    Ok(Plan { recipe, shared: None, hidden_axes: 4 - rank, returns, meeting, max_bytes })
 }

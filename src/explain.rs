@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::config::{Activation, NormKind};
-use crate::recipe::{Made, Recipe, Step, StepId, shared_head};
+use crate::recipe::{Made, Numbers, Recipe, Step, StepId, shared_head};
 use crate::trace::Stage;
 use attnscope_kernels::layer_norm::moments;
 use attnscope_kernels::rms_norm::mean_square;
@@ -81,9 +81,9 @@ pub struct Explanation {
     pub constants: BTreeMap<&'static str, f64>,
 }
 
-pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[usize]) -> Explanation {
+pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[usize]) -> Explanation {
     let step_of = |id: StepId| &recipe.steps()[id];
-    let number = |step: &Step, index: &[usize]| f64::from(numbers[step.at(index)]);
+    let number = |step: &Step, index: &[usize]| f64::from(numbers.from(step.at(index))[0]);
     let name = |id: StepId| step_of(id).stage.name();
     let to = step.stage.name();
 
@@ -205,7 +205,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: &[f32], step: &Step, index: &[us
             let c = index[index.len() - 1];
             let mut start = index.to_vec();
             start[index.len() - 1] = 0;
-            let row = &numbers[source.at(&start)..][..source.shape[source.shape.len() - 1]];
+            let row = &numbers.from(source.at(&start))[..source.shape[source.shape.len() - 1]];
             let mut constants = vec![
                 ("x", number(source, index)),
                 ("eps", f64::from(norm.eps)),

@@ -8,7 +8,7 @@
 //!
 //! A pass is a recipe: each stage declares what it is made from. The recipe is run once with fast kernels, and the
 //! [`Trace`] it leaves can open any cell of any stage as arithmetic ([`Trace::explain`]) or run again from the mask
-//! on ([`Trace::remask`]). Everything is row-major float32; rows are queries, columns are keys.
+//! on ([`Trace::remask`]). Every pass can also be planned first and run under watch ([`Plan::run`]). Everything is row-major float32; rows are queries, columns are keys.
 //!
 //! ```
 //! use attnscope::{ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, Tensor, torch::Generator};
@@ -39,7 +39,7 @@ pub mod torch;
 mod trace;
 mod transformer;
 
-pub use attention::{QueryKeyValue, scaled_dot_product_attention};
+pub use attention::{QueryKeyValue, plan_attention, scaled_dot_product_attention};
 pub use attnscope_kernels as kernels;
 pub use config::{
     Activation, EmptyRow, ForwardOptions, Init, LAYER_NORM_EPS, MultiHeadAttentionOptions, NormKind, Positions,
@@ -52,7 +52,7 @@ pub use multi_head_attention::MultiHeadAttention;
 pub use positions::sinusoidal;
 pub use state_dict::StateDict;
 pub use tensor::Tensor;
-pub use trace::{Stage, StageInfo, Trace};
+pub use trace::{Plan, Stage, StageInfo, Trace};
 pub use transformer::{Memory, Transformer};
 
 /// The kernels this build runs: `"relaxed-simd"`, `"simd128"` or `"scalar"`.

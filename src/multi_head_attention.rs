@@ -14,7 +14,7 @@ use crate::recipe::{Made, Recipe, StepId};
 use crate::state_dict::{self, StateDict, Target};
 use crate::tensor::Tensor;
 use crate::torch::Generator;
-use crate::trace::{Meeting, Returns, Stage, Trace};
+use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 
 /// Multi-head attention with its weights
 /// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.MultiheadAttention.html>).
@@ -139,6 +139,22 @@ impl MultiHeadAttention {
         options: &ForwardOptions,
         max_bytes: usize,
     ) -> Result<Trace> {
+        self.plan(x, key, value, mask, options, max_bytes)?.run(&mut |_| {})
+    }
+
+    /// [`MultiHeadAttention::forward`], ready to be run.
+    ///
+    /// # Errors
+    /// As [`MultiHeadAttention::forward`].
+    pub fn plan(
+        &self,
+        x: &Tensor,
+        key: Option<&Tensor>,
+        value: Option<&Tensor>,
+        mask: Option<&Mask>,
+        options: &ForwardOptions,
+        max_bytes: usize,
+    ) -> Result<Plan> {
         if options.training {
             return Err(AttnError::option("training", true, "false: this module has no dropout"));
         }
@@ -173,7 +189,9 @@ impl MultiHeadAttention {
             let residual = recipe.push(0, Stage::Residual, x_shape.to_vec(), Made::Sum { left: output, right: input });
             recipe.push(0, Stage::Norm, x_shape.to_vec(), Made::Norm { from: residual, norm: norm.clone() });
         }
-        Trace::run(recipe, usize::from(x.shape.len() == 2), Returns::of(options), self.meeting(), max_bytes)
+        let hidden_axes = usize::from(x.shape.len() == 2);
+        let (returns, meeting) = (Returns::of(options), self.meeting());
+        Ok(Plan { recipe, shared: None, hidden_axes, returns, meeting, max_bytes })
     }
 
     /// How a mask meets this module's scores.

@@ -1,6 +1,8 @@
 //! A pass as a list of steps. Each step declares what it is made from; here that declaration is carried out with the kernels,
 //! in `explain.rs` it is opened for one cell. The arithmetic of a stage is therefore said once.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::activation::activate;
@@ -12,7 +14,7 @@ use crate::tensor::Tensor;
 use crate::trace::Stage;
 use attnscope_kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
 use attnscope_kernels::layer_norm::layer_norm_row;
-use attnscope_kernels::matmul::{Matrix, matmul, matmul_packed};
+use attnscope_kernels::matmul::{MC, Matrix, Packed, matmul_packed};
 use attnscope_kernels::rms_norm::rms_norm_row;
 use attnscope_kernels::rotary::rotate_row;
 use attnscope_kernels::softmax::softmax_row;
@@ -98,20 +100,20 @@ impl Step {
         self.offset + index.iter().zip(&self.strides).map(|(index, stride)| index * stride).sum::<usize>()
     }
 
-    /// The numbers, row-major.
-    pub fn read(&self, numbers: &[f32]) -> Vec<f32> {
-        let size = self.shape.iter().product();
+    /// The numbers, row-major; copied where they do not lie so.
+    pub fn read<'a>(&self, numbers: Numbers<'a>) -> Cow<'a, [f32]> {
+        let size = self.size();
         if let [_, heads, n, width] = self.shape[..]
             && self.strides[2] != width
         {
             let mut out = Vec::with_capacity(size);
             for row in 0..size / width {
                 let (batch, head, i) = (row / n / heads, row / n % heads, row % n);
-                out.extend_from_slice(&numbers[self.at(&[batch, head, i, 0])..][..width]);
+                out.extend_from_slice(&numbers.from(self.at(&[batch, head, i, 0]))[..width]);
             }
-            return out;
+            return Cow::Owned(out);
         }
-        numbers[self.offset..][..size].to_vec()
+        Cow::Borrowed(&numbers.from(self.offset)[..size])
     }
 
     fn size(&self) -> usize {
@@ -123,10 +125,51 @@ impl Step {
     }
 
     /// One head's rows as a matrix `[n, width]`.
-    fn head<'a>(&self, numbers: &'a [f32], batch: usize, head: usize) -> Matrix<'a> {
-        Matrix::new(&numbers[self.at(&[batch, head, 0, 0])..], self.shape[2], self.shape[3], self.strides[2])
+    fn head<'a>(&self, numbers: Numbers<'a>, batch: usize, head: usize) -> Matrix<'a> {
+        Matrix::new(numbers.from(self.at(&[batch, head, 0, 0])), self.shape[2], self.shape[3], self.strides[2])
     }
 }
+
+/// The numbers of a pass: first those that no mask reaches, which passes under other masks share, then its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbers<'a> {
+    pub shared: &'a [f32],
+    pub own: &'a [f32],
+}
+
+impl<'a> Numbers<'a> {
+    /// What lies from a place on, as far as its part reaches.
+    pub fn from(self, at: usize) -> &'a [f32] {
+        match at.checked_sub(self.shared.len()) {
+            Some(at) => &self.own[at..],
+            None => &self.shared[at..],
+        }
+    }
+}
+
+/// The part of a pass's work that is done, for one who watches it.
+struct Progress<'w> {
+    watch: &'w mut dyn FnMut(f32),
+    done: f64,
+    all: f64,
+    /// What each number of the step under way costs.
+    cost: f64,
+}
+
+impl Progress<'_> {
+    /// So many numbers of the step are there.
+    fn add(&mut self, numbers: usize) {
+        self.done += numbers as f64 * self.cost;
+        (self.watch)((self.done / self.all).min(1.0) as f32);
+    }
+}
+
+/// Numbers of an elementwise step at a time, so that they stay in the second-level cache.
+const BLOCK: usize = 1 << 15;
+/// What it costs to move a number and to do little with it, in multiply-adds of the matrix product.
+const LIGHT: usize = 12;
+/// The same with an exponential or a root among it.
+const HEAVY: usize = 36;
 
 /// The steps of a pass, and how many numbers they need.
 #[derive(Debug, Clone)]
@@ -135,12 +178,14 @@ pub(crate) struct Recipe {
     size: u64,
     size_beside: u64,
     keep: bool,
+    /// Where stages are kept, the first step that a mask reaches, and how many numbers those before it need.
+    masked: Option<(StepId, u64)>,
 }
 
 impl Recipe {
     /// With `keep` every stage has a place of its own; without, elementwise steps work in place.
     pub fn new(keep: bool) -> Self {
-        Self { steps: Vec::new(), size: 0, size_beside: 0, keep }
+        Self { steps: Vec::new(), size: 0, size_beside: 0, keep, masked: None }
     }
 
     pub fn keeps(&self) -> bool {
@@ -182,8 +227,11 @@ impl Recipe {
     }
 
     fn place(&mut self, layer: usize, stage: Stage, shape: Vec<usize>, strides: Vec<usize>, made: Made) -> StepId {
+        if self.keep && self.masked.is_none() && matches!(made, Made::Masked { .. }) {
+            self.masked = Some((self.steps.len(), self.size));
+        }
         let in_place = match &made {
-            Made::Same { from } => Some(*from),
+            Made::Same { from } | Made::Masked { from, mask: None, .. } => Some(*from),
             Made::Scaled { from, .. }
             | Made::Softcap { from, .. }
             | Made::Masked { from, .. }
@@ -214,59 +262,122 @@ impl Recipe {
         self.size_beside = self.size_beside.saturating_add(numbers as u64);
     }
 
+    /// The first step that a mask reaches; none where no stages are kept.
+    pub fn masked(&self) -> Option<StepId> {
+        self.masked.map(|(step, _)| step)
+    }
+
+    /// The same steps, some of them made in another way.
+    pub fn remade(&self, remake: impl Fn(Stage, &mut Made)) -> Self {
+        let mut again = Self::new(self.keep);
+        for Step { layer, stage, shape, made, strides, .. } in self.steps.iter().cloned() {
+            let mut made = made;
+            remake(stage, &mut made);
+            again.place(layer, stage, shape, strides, made);
+        }
+        again
+    }
+
     /// # Errors
     /// `too_large` where the numbers need more than `max_bytes`.
     pub fn check_size(&self, max_bytes: usize) -> Result<()> {
-        let needed = self.size.saturating_add(self.size_beside).saturating_mul(4);
+        self.check(self.size, max_bytes)
+    }
+
+    fn check(&self, size: u64, max_bytes: usize) -> Result<()> {
+        let needed = size.saturating_add(self.size_beside).saturating_mul(4);
         if needed > max_bytes as u64 || usize::try_from(needed).is_err() {
             return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
         }
         Ok(())
     }
 
-    /// The arena, the given numbers laid into it.
-    pub fn allocate(&mut self, max_bytes: usize) -> Result<Vec<f32>> {
-        self.check_size(max_bytes)?;
-        let mut numbers = Vec::new();
-        numbers
-            .try_reserve_exact(self.size as usize)
-            .map_err(|_| AttnError::TooLarge { needed: 4 * self.size, max_bytes: max_bytes as u64 })?;
-        numbers.resize(self.size as usize, 0.0);
-        for step in &mut self.steps {
-            if let Made::Given(given) = &mut step.made {
-                numbers[step.offset..][..given.len()].copy_from_slice(&std::mem::take(given));
+    /// Carries out the steps: all of them, or from the first on that a mask reaches where the numbers before it are there. `watch`
+    /// is told which part of the work is done, from 0 to 1, head by head or some rows at a time.
+    ///
+    /// # Errors
+    /// `too_large` where the numbers need more than `max_bytes`.
+    pub fn run(
+        &mut self,
+        shared: Option<Arc<Vec<f32>>>,
+        max_bytes: usize,
+        watch: &mut dyn FnMut(f32),
+    ) -> Result<(Arc<Vec<f32>>, Vec<f32>)> {
+        let (masked, before) = self.masked.unwrap_or((0, 0));
+        let own = self.size - before;
+        self.check(if shared.is_some() { own } else { self.size }, max_bytes)?;
+        let mut own = reserve(own, max_bytes)?;
+        let first = if shared.is_some() { masked } else { 0 };
+        let all = self.steps[first..].iter().map(|step| self.cost(step) as f64 * step.size() as f64).sum();
+        let mut progress = Progress { watch, done: 0.0, all, cost: 0.0 };
+        let shared = match shared {
+            Some(shared) => shared,
+            None => {
+                let mut shared = reserve(before, max_bytes)?;
+                self.run_steps(0..masked, &[], &mut shared, &mut progress);
+                Arc::new(shared)
+            }
+        };
+        self.run_steps(masked..self.steps.len(), &shared, &mut own, &mut progress);
+        (progress.watch)(1.0);
+        Ok((shared, own))
+    }
+
+    fn run_steps(&mut self, steps: Range<StepId>, shared: &[f32], own: &mut Vec<f32>, progress: &mut Progress) {
+        for id in steps {
+            // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
+            let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
+            own.resize(end.max(own.len()), 0.0);
+            if let Made::Given(given) = &mut self.steps[id].made {
+                let given = std::mem::take(given);
+                own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
+                continue;
+            }
+            let cost = self.cost(&self.steps[id]);
+            if cost > 0 {
+                progress.cost = cost as f64;
+                self.run_step(&self.steps[id], shared, own, progress);
             }
         }
-        Ok(numbers)
     }
 
-    /// Carries out the steps from `first` on.
-    pub fn run_from(&self, first: StepId, numbers: &mut [f32]) {
-        for step in &self.steps[first..] {
-            self.run(step, numbers);
+    /// What a number of a step costs, in multiply-adds; 0 where it is there already.
+    fn cost(&self, step: &Step) -> usize {
+        let width = |id: &StepId| self.steps[*id].width();
+        match &step.made {
+            Made::Given(_) | Made::Same { .. } | Made::Masked { mask: None, .. } => 0,
+            Made::Linear { from, .. } => width(from),
+            Made::Dot { query, .. } => width(query) + LIGHT,
+            Made::Context { weights, .. } => width(weights),
+            Made::Attended { key, .. } => {
+                let (n_k, d_k) = (self.steps[*key].shape[2], width(key));
+                n_k * (d_k + step.width() + HEAVY) / step.width()
+            }
+            Made::Softmax { .. } | Made::Softcap { .. } | Made::Activated { .. } => HEAVY,
+            _ => LIGHT,
         }
     }
 
-    fn run(&self, step: &Step, numbers: &mut [f32]) {
+    fn run_step(&self, step: &Step, shared: &[f32], own: &mut [f32], progress: &mut Progress) {
         let width = step.width();
+        let (before, out) = own.split_at_mut(step.offset - shared.len());
+        let earlier = Numbers { shared, own: before };
         match &step.made {
-            Made::Given(_) | Made::Same { .. } => {}
+            Made::Given(_) | Made::Same { .. } | Made::Masked { mask: None, .. } => unreachable!("costs nothing"),
             Made::Linear { from, linear } => {
-                let (before, out) = numbers.split_at_mut(step.offset);
                 let from = &self.steps[*from];
                 let rows = from.size() / from.width();
-                let x = Matrix::new(&before[from.offset..], rows, from.width(), from.width());
+                let x = Matrix::new(earlier.from(from.offset), rows, from.width(), from.width());
                 let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                matmul_packed(x, linear.packed(), bias, out, linear.weight.shape[0]);
+                multiply(x, linear.packed(), bias, out, linear.weight.shape[0], progress);
             }
             Made::Joined { before, from, after } => {
-                let (earlier, out) = numbers.split_at_mut(step.offset);
                 let [_, heads, n, _] = step.shape[..] else { unreachable!("keys and values are cut into heads") };
                 for ((batch, head), out) in heads_of(step).zip(out.chunks_exact_mut(n * width)) {
                     let mut rows = out.chunks_exact_mut(width);
                     for part in before.iter().chain([from]).map(|id| &self.steps[*id]) {
                         for i in 0..part.shape[2] {
-                            let row = &earlier[part.at(&[batch, head, i, 0])..][..width];
+                            let row = &earlier.from(part.at(&[batch, head, i, 0]))[..width];
                             rows.next().expect("a row for each part's").copy_from_slice(row);
                         }
                     }
@@ -276,15 +387,16 @@ impl Recipe {
                             row.copy_from_slice(added);
                         }
                     }
+                    progress.add(n * width);
                 }
             }
             Made::Rotated { from, rotation } => {
-                self.elementwise(step, *from, numbers);
+                self.elementwise(step, *from, earlier, out, progress, &mut |_, _| {});
                 let pairs = rotation.cos.width();
                 let [_, _, n, _] = step.shape[..] else { unreachable!("queries and keys are cut into heads") };
                 for (batch, head) in heads_of(step) {
                     for i in 0..n {
-                        let row = &mut numbers[step.at(&[batch, head, i, 0])..][..width];
+                        let row = &mut out[step.at(&[batch, head, i, 0]) - step.offset..][..width];
                         let [cos, sin] =
                             [&rotation.cos, &rotation.sin].map(|angles| &angles.data[i * pairs..][..pairs]);
                         rotate_row(row, cos, sin, rotation.interleaved);
@@ -292,29 +404,29 @@ impl Recipe {
                 }
             }
             Made::Positioned { from, table } => {
-                let rows = self.elementwise(step, *from, numbers);
-                let entry = step.shape[1] * width;
-                for rows in rows.chunks_exact_mut(entry) {
-                    rows.iter_mut().zip(&table.data).for_each(|(x, position)| *x += position);
-                }
+                let n = step.shape[1];
+                self.elementwise(step, *from, earlier, out, progress, &mut |first, rows| {
+                    for (i, row) in (first..).zip(rows.chunks_exact_mut(width)) {
+                        let positions = &table.data[i % n * width..];
+                        row.iter_mut().zip(positions).for_each(|(x, position)| *x += position);
+                    }
+                });
             }
             Made::Dot { query, key } => {
-                let (before, out) = numbers.split_at_mut(step.offset);
                 let (query, key) = (&self.steps[*query], &self.steps[*key]);
                 for (batch, head) in heads_of(step) {
-                    let keys = key.head(before, batch, shared_head(step, key, head));
+                    let keys = Packed::new(key.head(earlier, batch, shared_head(step, key, head)).transposed());
                     let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
-                    matmul(query.head(before, batch, head), keys.transposed(), None, out, width);
+                    multiply(query.head(earlier, batch, head), &keys, None, out, width, progress);
                 }
             }
             Made::Context { weights, value, head_mask } => {
-                let (before, out) = numbers.split_at_mut(step.offset);
                 let (weights, value) = (&self.steps[*weights], &self.steps[*value]);
                 let row_stride = step.strides[2];
                 for (batch, head) in heads_of(step) {
-                    let values = value.head(before, batch, shared_head(step, value, head));
+                    let values = Packed::new(value.head(earlier, batch, shared_head(step, value, head)));
                     let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
-                    matmul(weights.head(before, batch, head), values, None, out, row_stride);
+                    multiply(weights.head(earlier, batch, head), &values, None, out, row_stride, progress);
                     if let Some(factors) = head_mask {
                         for i in 0..step.shape[2] {
                             out[i * row_stride..][..width].iter_mut().for_each(|x| *x *= factors[head]);
@@ -323,62 +435,88 @@ impl Recipe {
                 }
             }
             Made::Attended { query, key, value, weights, how } => {
-                let (before, out) = numbers.split_at_mut(step.offset);
                 let weights_at = weights.map_or(before.len(), |weights| self.steps[weights].offset);
                 let (before, weights) = before.split_at_mut(weights_at);
-                self.attend(step, [*query, *key, *value], how, before, weights, out);
+                let earlier = Numbers { shared, own: before };
+                self.attend(step, [*query, *key, *value], how, earlier, weights, out, progress);
             }
             Made::Scaled { from, factor } => {
-                self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x *= factor);
+                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                    rows.iter_mut().for_each(|x| *x *= factor);
+                });
             }
             Made::Softcap { from, cap } => {
-                self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
+                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                    rows.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
+                });
             }
-            Made::Masked { from, mask, fill } => {
-                let scores = self.elementwise(step, *from, numbers);
-                if let Some(mask) = mask {
-                    apply_mask(step, mask, *fill, scores);
-                }
+            Made::Masked { from, mask: Some(mask), fill } => {
+                let [_, heads, n_q, _] = step.shape[..] else { unreachable!("scores are cut into heads") };
+                self.elementwise(step, *from, earlier, out, progress, &mut |first, rows| {
+                    for (row, scores) in (first..).zip(rows.chunks_exact_mut(width)) {
+                        let matrix = mask.matrix(row / n_q / heads, row / n_q % heads);
+                        apply_mask(mask, matrix + row % n_q * width, *fill, scores);
+                    }
+                });
             }
             Made::Softmax { from, zero_empty_rows } => {
-                for row in self.elementwise(step, *from, numbers).chunks_exact_mut(width) {
-                    if *zero_empty_rows && row.iter().all(|&x| x == f32::NEG_INFINITY) {
-                        row.fill(0.0);
-                    } else {
-                        softmax_row(row);
+                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                    for row in rows.chunks_exact_mut(width) {
+                        if *zero_empty_rows && row.iter().all(|&x| x == f32::NEG_INFINITY) {
+                            row.fill(0.0);
+                        } else {
+                            softmax_row(row);
+                        }
                     }
-                }
+                });
             }
             Made::Activated { from, activation } => {
-                self.elementwise(step, *from, numbers).iter_mut().for_each(|x| *x = activate(*activation, *x));
+                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                    rows.iter_mut().for_each(|x| *x = activate(*activation, *x));
+                });
             }
             Made::Norm { from, norm } => {
                 let bias = norm.bias.as_ref().map(|bias| &bias.data[..]);
-                for row in self.elementwise(step, *from, numbers).chunks_exact_mut(width) {
-                    match norm.kind {
-                        NormKind::Layer => layer_norm_row(row, &norm.weight.data, bias, norm.eps),
-                        NormKind::Rms => rms_norm_row(row, &norm.weight.data, norm.eps),
+                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                    for row in rows.chunks_exact_mut(width) {
+                        match norm.kind {
+                            NormKind::Layer => layer_norm_row(row, &norm.weight.data, bias, norm.eps),
+                            NormKind::Rms => rms_norm_row(row, &norm.weight.data, norm.eps),
+                        }
                     }
-                }
+                });
             }
             Made::Dropped { from, factors } => {
-                let numbers = self.elementwise(step, *from, numbers);
-                numbers.iter_mut().zip(&factors[..]).for_each(|(x, factor)| *x *= factor);
+                self.elementwise(step, *from, earlier, out, progress, &mut |first, rows| {
+                    rows.iter_mut().zip(&factors[first * width..]).for_each(|(x, factor)| *x *= factor);
+                });
             }
-            Made::Sum { left, right } => self.combine(step, [*left, *right], numbers, |sum, x| *sum += x),
-            Made::Product { left, right } => self.combine(step, [*left, *right], numbers, |product, x| *product *= x),
+            Made::Sum { left, right } => {
+                let right = earlier.from(self.steps[*right].offset);
+                self.elementwise(step, *left, earlier, out, progress, &mut |first, rows| {
+                    rows.iter_mut().zip(&right[first * width..]).for_each(|(sum, x)| *sum += x);
+                });
+            }
+            Made::Product { left, right } => {
+                let right = earlier.from(self.steps[*right].offset);
+                self.elementwise(step, *left, earlier, out, progress, &mut |first, rows| {
+                    rows.iter_mut().zip(&right[first * width..]).for_each(|(product, x)| *product *= x);
+                });
+            }
         }
     }
 
     /// Head by head; `weights` is empty where they are not wanted.
+    #[allow(clippy::too_many_arguments)]
     fn attend(
         &self,
         step: &Step,
         inputs: [StepId; 3],
         how: &Attended,
-        before: &[f32],
+        earlier: Numbers,
         weights: &mut [f32],
         out: &mut [f32],
+        progress: &mut Progress,
     ) {
         let [query, key, value] = inputs.map(|id| &self.steps[id]);
         let (n_q, n_k, row_stride) = (step.shape[2], key.shape[2], step.strides[2]);
@@ -387,7 +525,7 @@ impl Recipe {
         for (index, (batch, head)) in heads_of(step).enumerate() {
             let place = (batch, shared_head(step, key, head));
             if shared.as_ref().is_none_or(|(packed, _)| *packed != place) {
-                let [keys, values] = [key, value].map(|step| step.head(before, place.0, place.1));
+                let [keys, values] = [key, value].map(|step| step.head(earlier, place.0, place.1));
                 shared = Some((place, KeysAndValues::new(keys, values)));
             }
             let Some((_, kv)) = &shared else { unreachable!("packed above") };
@@ -401,29 +539,52 @@ impl Recipe {
             });
             let weights = if weights.is_empty() { None } else { Some(&mut weights[index * n_q * n_k..][..n_q * n_k]) };
             let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
-            attend_head(query.head(before, batch, head), kv, mask, how.weighing, weights, out, row_stride);
+            attend_head(query.head(earlier, batch, head), kv, mask, how.weighing, weights, out, row_stride);
             if let Some(factors) = &how.head_mask {
                 for i in 0..n_q {
                     out[i * row_stride..][..step.width()].iter_mut().for_each(|x| *x *= factors[head]);
                 }
             }
+            progress.add(n_q * step.width());
         }
     }
 
-    fn combine(&self, step: &Step, [left, right]: [StepId; 2], numbers: &mut [f32], with: impl Fn(&mut f32, &f32)) {
-        let (right, size) = (self.steps[right].offset, step.size());
-        self.elementwise(step, left, numbers);
-        let (before, out) = numbers.split_at_mut(step.offset);
-        out[..size].iter_mut().zip(&before[right..]).for_each(|(x, right)| with(x, right));
-    }
-
-    /// The step's place, holding the numbers it is made from.
-    fn elementwise<'a>(&self, step: &Step, from: StepId, numbers: &'a mut [f32]) -> &'a mut [f32] {
-        let (from, size) = (self.steps[from].offset, step.size());
-        if from != step.offset {
-            numbers.copy_within(from..from + size, step.offset);
+    /// Gives `act` some rows of the step's place at a time, with the first one's number, when they hold what they are made from.
+    fn elementwise(
+        &self,
+        step: &Step,
+        from: StepId,
+        earlier: Numbers,
+        out: &mut [f32],
+        progress: &mut Progress,
+        act: &mut dyn FnMut(usize, &mut [f32]),
+    ) {
+        let (from, width) = (self.steps[from].offset, step.width());
+        let rows = (BLOCK / width).max(1);
+        for (block, numbers) in out[..step.size()].chunks_mut(rows * width).enumerate() {
+            if from != step.offset {
+                numbers.copy_from_slice(&earlier.from(from + block * rows * width)[..numbers.len()]);
+            }
+            act(block * rows, numbers);
+            progress.add(numbers.len());
         }
-        &mut numbers[step.offset..][..size]
+    }
+}
+
+fn reserve(size: u64, max_bytes: usize) -> Result<Vec<f32>> {
+    let mut numbers = Vec::new();
+    let too_large = |_| AttnError::TooLarge { needed: 4 * size, max_bytes: max_bytes as u64 };
+    numbers.try_reserve_exact(size as usize).map_err(too_large)?;
+    Ok(numbers)
+}
+
+/// A product, some rows at a time.
+fn multiply(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize, progress: &mut Progress) {
+    let (rows, columns) = (a.shape().0, b.columns());
+    for start in (0..rows).step_by(4 * MC) {
+        let part = start..rows.min(start + 4 * MC);
+        matmul_packed(a.rows(part.clone()), b, bias, &mut out[start * out_stride..], out_stride);
+        progress.add(part.len() * columns);
     }
 }
 
@@ -445,17 +606,14 @@ pub(crate) fn shared_head(queries: &Step, keys: &Step, head: usize) -> usize {
     head / (queries.shape[1] / keys.shape[1])
 }
 
-fn apply_mask(step: &Step, mask: &ResolvedMask, fill: f32, scores: &mut [f32]) {
-    let cells = step.shape[2] * step.shape[3];
-    for ((batch, head), scores) in heads_of(step).zip(scores.chunks_exact_mut(cells)) {
-        let start = mask.matrix(batch, head);
-        if let Some(bias) = &mask.bias {
-            scores.iter_mut().zip(&bias[start..]).for_each(|(score, bias)| *score += bias);
-        }
-        for (score, &allowed) in scores.iter_mut().zip(&mask.allowed[start..]) {
-            if allowed == 0 {
-                *score = fill;
-            }
+/// One row of scores; `at` is the place of its first number in the mask's matrices.
+fn apply_mask(mask: &ResolvedMask, at: usize, fill: f32, scores: &mut [f32]) {
+    if let Some(bias) = &mask.bias {
+        scores.iter_mut().zip(&bias[at..]).for_each(|(score, bias)| *score += bias);
+    }
+    for (score, &allowed) in scores.iter_mut().zip(&mask.allowed[at..]) {
+        if allowed == 0 {
+            *score = fill;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a pass leaves behind: every stage with its shape, ready to be read, explained, or run again from the mask on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
-use crate::recipe::{Made, Recipe, Step};
+use crate::recipe::{Made, Numbers, Recipe, Step};
 use crate::tensor::Tensor;
 
 /// Declares the stages once: variant, name, meaning.
@@ -124,11 +125,39 @@ pub struct StageInfo {
     pub shape: Vec<usize>,
 }
 
-/// One pass. Cloning copies the numbers.
+/// A pass that is checked and ready to be run: nothing is computed yet.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) recipe: Recipe,
+    /// What another pass computed before its mask.
+    pub(crate) shared: Option<Arc<Vec<f32>>>,
+    pub(crate) hidden_axes: usize,
+    pub(crate) returns: Returns,
+    pub(crate) meeting: Meeting,
+    pub(crate) max_bytes: usize,
+}
+
+impl Plan {
+    /// Computes. `watch` is told which part of the work is done: from 0 to 1, never less than before, at the end 1. It is called
+    /// after every head of a product, and after some ten thousand numbers of what is done one by one; stages that are given, or
+    /// are another's numbers under a name of their own, cost nothing.
+    ///
+    /// # Errors
+    /// `too_large` where the pass needs more than `max_bytes`.
+    pub fn run(self, watch: &mut dyn FnMut(f32)) -> Result<Trace> {
+        let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
+        let (shared, own) = recipe.run(shared, max_bytes, watch)?;
+        Ok(Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes })
+    }
+}
+
+/// One pass. Cloning copies the numbers that a mask reaches.
 #[derive(Debug, Clone)]
 pub struct Trace {
     recipe: Recipe,
-    numbers: Vec<f32>,
+    /// What no mask reaches; passes under other masks hold the same.
+    shared: Arc<Vec<f32>>,
+    own: Vec<f32>,
     /// Leading axes that the input did not have and the shapes therefore do not show.
     hidden_axes: usize,
     returns: Returns,
@@ -186,18 +215,6 @@ impl Meeting {
 }
 
 impl Trace {
-    pub(crate) fn run(
-        mut recipe: Recipe,
-        hidden_axes: usize,
-        returns: Returns,
-        meeting: Meeting,
-        max_bytes: usize,
-    ) -> Result<Self> {
-        let mut numbers = recipe.allocate(max_bytes)?;
-        recipe.run_from(0, &mut numbers);
-        Ok(Self { recipe, numbers, hidden_axes, returns, meeting, max_bytes })
-    }
-
     /// The result: the last stage, `[n, d_model]` or as the input has it.
     pub fn output(&self) -> Tensor {
         self.read(self.recipe.last())
@@ -261,6 +278,21 @@ impl Trace {
         self.kept(stage, layer).map(|step| self.read(step))
     }
 
+    /// A stage's numbers where they lie, row-major; copied where they lie in another order. Stages that lie at the same place are
+    /// the same numbers.
+    ///
+    /// # Errors
+    /// `no_such_stage` where it was not kept.
+    pub fn numbers(&self, stage: Stage, layer: usize) -> Result<Cow<'_, [f32]>> {
+        self.kept(stage, layer).map(|step| step.read(self.all()))
+    }
+
+    /// Whether another mask may change a stage: not the projections and scores of the first layer.
+    pub fn is_masked(&self, stage: Stage, layer: usize) -> bool {
+        let masked = self.recipe.masked().map(|first| &self.recipe.steps()[first..]).unwrap_or_default();
+        masked.iter().any(|step| step.stage == stage && step.layer == layer)
+    }
+
     /// How one cell of a stage was made, as arithmetic with the real numbers.
     ///
     /// # Errors
@@ -273,7 +305,7 @@ impl Trace {
         }
         let mut inside = vec![0; self.hidden_axes];
         inside.extend_from_slice(index);
-        let mut explanation = explain::explain(&self.recipe, &self.numbers, step, &inside);
+        let mut explanation = explain::explain(&self.recipe, self.all(), step, &inside);
         explanation.index = index.to_vec();
         Ok(explanation)
     }
@@ -281,32 +313,45 @@ impl Trace {
     /// The same pass with another mask: the mask, the softmax and what follows are done again, no projection before them.
     ///
     /// # Errors
-    /// `no_such_stage` where the pass kept no stages, `mask_shape` where the mask does not fit.
+    /// `no_such_stage` where the pass kept no stages, `mask_shape` where the mask does not fit, `too_large` where what is done again
+    /// needs more than the pass's `max_bytes`.
     pub fn remask(&self, mask: Option<&Mask>, options: &RemaskOptions) -> Result<Self> {
-        let first = self.recipe.steps().iter().position(|step| step.stage == Stage::Masked);
-        let Some(first) = first.filter(|_| self.recipe.keeps()) else {
-            return Err(self.no_such(Stage::Masked, 0));
-        };
+        self.plan_remask(mask, options)?.run(&mut |_| {})
+    }
+
+    /// [`Trace::remask`], ready to be run.
+    ///
+    /// # Errors
+    /// As [`Trace::remask`].
+    pub fn plan_remask(&self, mask: Option<&Mask>, options: &RemaskOptions) -> Result<Plan> {
+        let Some(first) = self.recipe.masked() else { return Err(self.no_such(Stage::Masked, 0)) };
         let shape = &self.recipe.steps()[first].shape;
-        let meeting = &self.meeting;
+        let meeting = self.meeting.clone();
         let mask =
             meeting.resolve(mask, options.is_causal, [shape[0], shape[1], shape[2], shape[3]], self.max_bytes)?;
-        let mut again = self.clone();
-        again.recipe.check_size(again.max_bytes)?;
-        for step in again.recipe.steps_mut() {
-            match (step.stage, &mut step.made) {
-                (Stage::Masked, Made::Masked { mask: old, fill, .. }) => {
-                    old.clone_from(&mask);
-                    *fill = options.mask_fill;
-                }
-                (Stage::Weights, Made::Softmax { zero_empty_rows, .. }) => {
-                    *zero_empty_rows = options.empty_row == EmptyRow::Zero;
-                }
-                _ => {}
+        let recipe = self.recipe.remade(|stage, made| match (stage, made) {
+            (Stage::Masked, Made::Masked { mask: old, fill, .. }) => {
+                old.clone_from(&mask);
+                *fill = options.mask_fill;
             }
-        }
-        again.recipe.run_from(first, &mut again.numbers);
-        Ok(again)
+            (Stage::Weights, Made::Softmax { zero_empty_rows, .. }) => {
+                *zero_empty_rows = options.empty_row == EmptyRow::Zero;
+            }
+            _ => {}
+        });
+        let shared = Some(self.shared.clone());
+        Ok(Plan {
+            recipe,
+            shared,
+            hidden_axes: self.hidden_axes,
+            returns: self.returns,
+            meeting,
+            max_bytes: self.max_bytes,
+        })
+    }
+
+    fn all(&self) -> Numbers<'_> {
+        Numbers { shared: &self.shared, own: &self.own }
     }
 
     fn kept(&self, stage: Stage, layer: usize) -> Result<&Step> {
@@ -320,7 +365,7 @@ impl Trace {
     }
 
     fn read(&self, step: &Step) -> Tensor {
-        Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data: step.read(&self.numbers) }
+        Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data: step.read(self.all()).into_owned() }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::recipe::{Made, Recipe, StepId};
 use crate::state_dict::{self, StateDict, Target};
 use crate::tensor::Tensor;
 use crate::torch::Generator;
-use crate::trace::{Meeting, Returns, Stage, Trace};
+use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 
 /// A transformer block, or a stack of them where `n_layers` is given; an encoder's, or a decoder's.
 #[derive(Debug, Clone)]
@@ -152,6 +152,21 @@ impl Transformer {
         options: &ForwardOptions,
         max_bytes: usize,
     ) -> Result<Trace> {
+        self.plan(x, memory, mask, options, max_bytes)?.run(&mut |_| {})
+    }
+
+    /// [`Transformer::forward`], ready to be run.
+    ///
+    /// # Errors
+    /// As [`Transformer::forward`].
+    pub fn plan(
+        &self,
+        x: &Tensor,
+        memory: Option<Memory>,
+        mask: Option<&Mask>,
+        options: &ForwardOptions,
+        max_bytes: usize,
+    ) -> Result<Plan> {
         if options.training {
             return Err(AttnError::option("generator", "none", "one, for training"));
         }
@@ -172,6 +187,22 @@ impl Transformer {
         generator: &mut Generator,
         max_bytes: usize,
     ) -> Result<Trace> {
+        self.plan_training(x, memory, mask, options, generator, max_bytes)?.run(&mut |_| {})
+    }
+
+    /// [`Transformer::train`], ready to be run: what dropout draws is drawn.
+    ///
+    /// # Errors
+    /// As [`Transformer::forward`].
+    pub fn plan_training(
+        &self,
+        x: &Tensor,
+        memory: Option<Memory>,
+        mask: Option<&Mask>,
+        options: &ForwardOptions,
+        generator: &mut Generator,
+        max_bytes: usize,
+    ) -> Result<Plan> {
         self.pass(x, memory, mask, options, Some(generator), max_bytes)
     }
 
@@ -183,7 +214,7 @@ impl Transformer {
         options: &ForwardOptions,
         generator: Option<&mut Generator>,
         max_bytes: usize,
-    ) -> Result<Trace> {
+    ) -> Result<Plan> {
         let shape = rows("x", x, self.options.d_model)?;
         let mut recipe = Recipe::new(options.trace);
         let mut last = recipe.push(0, Stage::Input, shape.to_vec(), Made::Given(x.data.clone()));
@@ -217,8 +248,9 @@ impl Transformer {
         if let Some(norm) = &self.final_norm {
             pass.push(Stage::FinalNorm, last, Made::Norm { from: last, norm: norm.clone() });
         }
-        let hidden_axes = usize::from(x.shape.len() == 2);
-        Trace::run(pass.recipe, hidden_axes, Returns::of(options), Meeting::default(), max_bytes)
+        let (recipe, hidden_axes) = (pass.recipe, usize::from(x.shape.len() == 2));
+        let (returns, meeting) = (Returns::of(options), Meeting::default());
+        Ok(Plan { recipe, shared: None, hidden_axes, returns, meeting, max_bytes })
     }
 
     /// What is added to the first `n` rows.

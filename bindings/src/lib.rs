@@ -5,16 +5,18 @@
 mod analysis;
 mod read;
 
+use std::borrow::Cow;
+
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
-    AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, QueryKeyValue, Stage, Tensor,
-    TorchConvention, Trace, Transformer, TransformerOptions, ops,
+    AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
+    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
-    Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_out, throw,
+    Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out, throw,
 };
-use js_sys::{Array, Float32Array, Uint8Array};
+use js_sys::{Array, Float32Array, Function, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use read::{options, read};
@@ -37,6 +39,16 @@ pub fn kernel_name() -> String {
 
 fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
     if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
+}
+
+/// Runs a pass; `watch` is called with the part of it that is done, from 0 to 1.
+fn run(plan: attnscope::Result<Plan>, watch: Option<Function>) -> Thrown<RawTrace> {
+    plan.and_then(|plan| plan.run(&mut |part| tell(watch.as_ref(), part))).map(RawTrace).map_err(throw)
+}
+
+fn tell(watch: Option<&Function>, part: f32) {
+    // The package's function throws nothing.
+    let _ = watch.map(|watch| watch.call1(&JsValue::NULL, &part.into()));
 }
 
 /// Multi-head attention with its weights.
@@ -65,13 +77,19 @@ impl RawAttention {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
+    pub fn forward(
+        &self,
+        inputs: &JsValue,
+        mask: JsValue,
+        settings: JsValue,
+        watch: Option<Function>,
+        max_bytes: f64,
+    ) -> Thrown<RawTrace> {
         let x = tensor_in(&property(inputs, "x")?)?;
         let key = optional_tensor(&property(inputs, "key")?)?;
         let value = optional_tensor(&property(inputs, "value")?)?;
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
-        let trace = self.0.forward(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes));
-        trace.map(RawTrace).map_err(throw)
+        run(self.0.plan(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)), watch)
     }
 }
 
@@ -101,10 +119,16 @@ impl RawTransformer {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn forward(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawTrace> {
+    pub fn forward(
+        &self,
+        inputs: &JsValue,
+        mask: JsValue,
+        settings: JsValue,
+        watch: Option<Function>,
+        max_bytes: f64,
+    ) -> Thrown<RawTrace> {
         let given = BlockInputs::read(inputs, mask, settings)?;
-        let trace = self.0.forward(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes));
-        trace.map(RawTrace).map_err(throw)
+        run(self.0.plan(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)), watch)
     }
 
     /// A pass whose dropout draws from the generator.
@@ -114,12 +138,13 @@ impl RawTransformer {
         mask: JsValue,
         settings: JsValue,
         generator: &mut RawGenerator,
+        watch: Option<Function>,
         max_bytes: f64,
     ) -> Thrown<RawTrace> {
         let given = BlockInputs::read(inputs, mask, settings)?;
         let (x, mask) = (&given.x, given.mask.as_ref());
-        let trace = self.0.train(x, given.memory(), mask, &given.options, &mut generator.0, limit(max_bytes));
-        trace.map(RawTrace).map_err(throw)
+        let generator = &mut generator.0;
+        run(self.0.plan_training(x, given.memory(), mask, &given.options, generator, limit(max_bytes)), watch)
     }
 }
 
@@ -157,6 +182,7 @@ pub fn scaled_dot_product_attention(
     inputs: &JsValue,
     mask: JsValue,
     settings: JsValue,
+    watch: Option<Function>,
     max_bytes: f64,
 ) -> Thrown<RawTrace> {
     let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
@@ -164,9 +190,7 @@ pub fn scaled_dot_product_attention(
     let (mask, options) = (optional_mask(mask)?, options(settings, &["mask", "pastKey", "pastValue"])?);
     let past = if let [Some(key), Some(value)] = &past { Some([key, value]) } else { None };
     let inputs = QueryKeyValue { query: &query?, key: &key?, value: &value?, past };
-    attnscope::scaled_dot_product_attention(inputs, mask.as_ref(), &options, limit(max_bytes))
-        .map(RawTrace)
-        .map_err(throw)
+    run(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)), watch)
 }
 
 /// One pass, kept here so that its cells can be explained and its mask exchanged.
@@ -201,13 +225,30 @@ impl RawTrace {
         self.0.n_layers()
     }
 
-    /// `{ name, layer, data, shape }` of each stage that was kept.
-    pub fn stages(&self) -> Thrown<Array> {
-        self.0
-            .stages()
-            .into_iter()
+    /// `{ name, layer, tensor }` of each stage that was kept, or of those that another mask may change. Stages that are the same
+    /// numbers share one array. `watch` is called with the part that is copied.
+    pub fn stages(&self, only_masked: bool, watch: Option<Function>) -> Thrown<Array> {
+        let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
+        let mut stages = self.0.stages();
+        stages.retain(|info| !only_masked || self.0.is_masked(info.name, info.layer));
+        let size = |info: &StageInfo| info.shape.iter().product::<usize>() as f32;
+        let (mut copied, all) = (0.0, stages.iter().map(size).sum::<f32>());
+        stages
+            .iter()
             .map(|info| {
-                let tensor = tensor_out(&self.0.stage(info.name, info.layer).map_err(throw)?);
+                let data = match self.0.numbers(info.name, info.layer).map_err(throw)? {
+                    Cow::Owned(numbers) => Float32Array::from(&numbers[..]),
+                    Cow::Borrowed(numbers) => {
+                        let known = copies.iter().find(|(copied, _)| std::ptr::eq(*copied, numbers));
+                        let copy =
+                            known.map_or_else(|| Float32Array::from(numbers), |(_, copy)| Float32Array::clone(copy));
+                        copies.push((numbers, copy.clone()));
+                        copy
+                    }
+                };
+                let tensor = tensor_of(data, &info.shape);
+                copied += size(info);
+                tell(watch.as_ref(), copied / all);
                 Ok(object(&[("name", info.name.name().into()), ("layer", info.layer.into()), ("tensor", tensor)]))
             })
             .collect()
@@ -218,9 +259,9 @@ impl RawTrace {
         self.0.explain(stage, layer, &index).map(|explanation| plain(&explanation)).map_err(throw)
     }
 
-    pub fn remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawTrace> {
+    pub fn remask(&self, mask: JsValue, settings: JsValue, watch: Option<Function>) -> Thrown<RawTrace> {
         let (mask, options) = (optional_mask(mask)?, options(settings, &[])?);
-        self.0.remask(mask.as_ref(), &options).map(RawTrace).map_err(throw)
+        run(self.0.plan_remask(mask.as_ref(), &options), watch)
     }
 }
 

@@ -25,10 +25,13 @@ pub fn optional_tensor(value: &JsValue) -> Thrown<Option<Tensor>> {
 
 /// `{ data, shape }`, copied.
 pub fn tensor_out(tensor: &Tensor) -> JsValue {
-    object(&[
-        ("data", Float32Array::from(&tensor.data[..]).into()),
-        ("shape", tensor.shape.iter().map(|&axis| JsValue::from(axis)).collect::<Array>().into()),
-    ])
+    tensor_of(Float32Array::from(&tensor.data[..]), &tensor.shape)
+}
+
+/// `{ data, shape }` of numbers that are copied already.
+pub fn tensor_of(data: Float32Array, shape: &[usize]) -> JsValue {
+    let shape: Array = shape.iter().map(|&axis| JsValue::from(axis)).collect();
+    object(&[("data", data.into()), ("shape", shape.into())])
 }
 
 /// A plain object with these properties.

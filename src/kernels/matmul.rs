@@ -91,6 +91,11 @@ impl Packed {
         Self { k, n, panels }
     }
 
+    /// n
+    pub fn columns(&self) -> usize {
+        self.n
+    }
+
     /// Whether no number is NaN or infinite.
     pub(crate) fn is_finite(&self) -> bool {
         // Of finite numbers the zeros add up to 0; NaN and infinity times 0 are NaN.

@@ -14,6 +14,8 @@ import {
   type Tensor,
   type Trace,
 } from "attnscope";
+import { untrack } from "svelte";
+import { Computing } from "./computing.svelte.ts";
 import { History } from "./history.svelte.ts";
 import { toMask } from "./mask-algebra.ts";
 import {
@@ -126,8 +128,12 @@ interface Base extends Omit<Picture, "before" | "after"> {
 const STALE = ["nothing", "report", "masks", "everything"] as const;
 type Stale = (typeof STALE)[number];
 
-// Beyond it the weights are too many to be sent back to the engine with every stroke.
-const MOST_ANALYSED = 2 ** 24;
+// Beyond it the weights are too many to be sent back to the engine with every stroke, and two pictures too much to be held there.
+const LARGE = 2 ** 24;
+
+function isLarge({ tokens, keyTokens, nHeads }: Picture): boolean {
+  return tokens.length * keyTokens.length * nHeads > LARGE;
+}
 
 /** Everything on the bench: what the person chose, and the latest picture that the engine made of it. */
 export class Bench {
@@ -136,6 +142,7 @@ export class Bench {
   problem = $state.raw<Problem | null>(null);
   info = $state.raw<EngineInfo | null>(null);
   milliseconds = $state(0);
+  readonly computing = new Computing();
 
   readonly selection: Selection;
   readonly #history: History<Work>;
@@ -173,6 +180,8 @@ export class Bench {
     const cells = Array.from({ length: allowed.length / size }, (_, head) => cellsOf(allowed, size, head));
     return { rows, columns, cells };
   });
+  /** Whether the work is what a cancelled pass was followed by. */
+  readonly wasCancelled = $derived.by(() => this.work === this.#cancelledTo);
   /** All that is saved and put into links. */
   readonly snapshot = $derived.by((): BenchState => {
     return { ...this.work, place: placeOf(this.selection) };
@@ -183,6 +192,9 @@ export class Bench {
   #base: Base | null = null;
   /** The passes that the picture shows, beside the base's. */
   readonly #passes: Trace[] = [];
+  /** The work that the picture shows. */
+  #shown: Work | null = null;
+  #cancelledTo = $state.raw<Work | null>(null);
   #stale: Stale = "nothing";
   #busy = false;
 
@@ -208,6 +220,11 @@ export class Bench {
     $effect(() => {
       void this.#layer;
       this.#request("report");
+    });
+    // What asks for no pass is shown at once.
+    $effect(() => {
+      void this.work;
+      untrack(() => this.#noteShown(this.work));
     });
   }
 
@@ -403,6 +420,21 @@ export class Bench {
     this.#history.redo();
   }
 
+  /**
+   * Ends the passes that are being computed. The work becomes what the picture shows, or where there is none or it is that already,
+   * the start; undo leads back to what the passes were for.
+   */
+  cancel(): void {
+    const { place, ...start } = START;
+    const next = this.#shown === null || this.#shown === this.work ? start : this.#shown;
+    this.computing.end();
+    this.#forget();
+    this.#history.replace(next);
+    this.#cancelledTo = next;
+    // The passes of the picture were the engine's, too.
+    this.#request("everything");
+  }
+
   /** What is typed or painted next is a step of its own. */
   seal(): void {
     this.#history.seal();
@@ -411,34 +443,61 @@ export class Bench {
   // One pass at a time; whatever changed meanwhile is in the next one, so the last state always wins.
   #request(part: Stale): void {
     if (STALE.indexOf(part) > STALE.indexOf(this.#stale)) this.#stale = part;
-    if (!this.#busy) void this.#run();
+    if (this.#busy) return;
+    this.#busy = true;
+    // Once all effects of a change have asked; and what a pass reads is not what they follow.
+    queueMicrotask(() => void this.#run());
   }
 
   async #run(): Promise<void> {
-    this.#busy = true;
     while (this.#stale !== "nothing") {
       const part = this.#stale;
       this.#stale = "nothing";
       const start = performance.now();
+      const { work, picture: before } = this;
       try {
-        if (part === "everything" || !this.#base) await this.#rebuild();
-        if (part !== "report" || !this.picture) await this.#remask();
-        if (part !== "report") this.milliseconds = performance.now() - start;
+        const isWhole = part === "everything" || !this.#base;
+        if (isWhole || part === "masks") {
+          const masks = work.masks.filter(({ terms, hasAlibi }) => terms.length > 0 || hasAlibi);
+          this.computing.begin(masks.length + (isWhole ? 1 : 0));
+          if (isWhole) await this.#rebuild();
+          await this.#remask();
+          this.milliseconds = performance.now() - start;
+        }
         if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
-        if (this.#stale === "nothing") await this.#analyse();
+        if (this.problem === null) this.#shown = work;
+        // The memory of an engine never shrinks: after a large picture a smaller one gets a fresh engine.
+        if (before && isLarge(before) && this.picture && !isLarge(this.picture)) {
+          this.#forget();
+          this.#stale = "everything";
+        }
+        if (this.#stale === "nothing") {
+          this.computing.end();
+          await this.#analyse();
+        }
       } catch (error) {
-        this.problem = toProblem(error);
-        if (this.problem.code === "engine_crashed") this.#forget();
+        const problem = toProblem(error);
+        // The bench itself ended an engine that is asked no more: the passes were cancelled.
+        if (problem.code === "disposed") continue;
+        this.problem = problem;
+        if (problem.code === "engine_crashed") this.#forget();
       }
     }
+    this.computing.end();
     this.#busy = false;
+    this.#noteShown(this.work);
   }
 
-  // A crashed engine answers nothing any more; the next pass starts a fresh one.
+  #noteShown(work: Work): void {
+    if (!this.#busy && this.problem === null && this.picture) this.#shown = work;
+  }
+
+  // The next pass starts a fresh engine.
   #forget(): void {
     this.#engine?.destroy();
     this.#engine = null;
     this.#base = null;
+    this.#passes.length = 0;
   }
 
   async #ready(): Promise<Engine> {
@@ -530,8 +589,13 @@ export class Bench {
     const off = this.#off.filter((head) => head < nHeads);
     const headMask =
       off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
+    if (this.picture && isLarge(this.picture)) {
+      this.#makeRoom();
+      this.#base?.plain.dispose();
+      this.#base = null;
+    }
     const numbers = this.#numbers;
-    const plain = await model.pass(of.x, of.memory, headMask);
+    const plain = await model.pass(of.x, of.memory, { headMask, onProgress: this.computing.hear });
     const [keyTokens, memoryTokens] = of.kind === "decoder" ? [tokens, otherTokens] : [otherTokens, null];
     return { ...of, tokens, keyTokens, memoryTokens, nHeads, off, numbers, plain };
   }
@@ -546,13 +610,19 @@ export class Bench {
       masks.length === 2 ? toMask(masks[0] as MaskState, size) : null,
       toMask(second, size),
     ];
+    if (this.picture && isLarge(this.picture)) this.#makeRoom();
     const before = await this.#side(base, maskBefore);
     const after = await this.#side(base, maskAfter);
-    for (const pass of this.#passes.splice(0)) pass.dispose();
+    this.#makeRoom();
     this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
     const { plain, ...shown } = base;
     this.#keepInside(base);
     this.picture = { ...shown, before, after };
+  }
+
+  /** The engine forgets the masked passes: no cell of theirs can be explained any more. */
+  #makeRoom(): void {
+    for (const pass of this.#passes.splice(0)) pass.dispose();
   }
 
   // A shorter sentence, fewer heads or layers, or a stage that is no longer there.
@@ -574,9 +644,10 @@ export class Bench {
     const { fill, emptyRow } = this.work;
     const [nQ, nK] = [tokens.length, keyTokens.length];
     if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(nQ * nK).fill(1), hidden: null };
-    const { trace } = await plain.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow });
+    const maskFill = fill === "-inf" ? -Infinity : -1e9;
+    const { trace } = await plain.remask(mask, { maskFill, emptyRow, onProgress: this.computing.hear });
     const { allowed } = await engine.materialize(mask, { nQ, nK, nHeads });
-    return { trace, mask, allowed, hidden: allowed.map((cell) => 1 - cell) };
+    return { trace, mask, allowed, hidden: opposite(allowed) };
   }
 
   async #analyse(): Promise<void> {
@@ -587,7 +658,7 @@ export class Bench {
     const layer = Math.min(this.#layer, picture.nLayers - 1);
     const result = resultOf(picture);
     const weights = [before.trace.stage("weights", { layer }), after.trace.stage("weights", { layer })] as const;
-    if (weights[1].data.length > MOST_ANALYSED) {
+    if (isLarge(picture)) {
       this.report = null;
       return;
     }
@@ -615,6 +686,13 @@ export class Bench {
     const entropy = labels.map((_, head) => mean(entropies.data.subarray(head * n, (head + 1) * n)));
     return { labels, entropy };
   }
+}
+
+// Millions of cells, for which calling a function each would hold up the page.
+function opposite(cells: Uint8Array): Uint8Array {
+  const other = new Uint8Array(cells.length);
+  for (let i = 0; i < cells.length; i++) other[i] = 1 - (cells[i] as number);
+  return other;
 }
 
 /** Of one matrix for all heads, or one for each. */

@@ -1,4 +1,5 @@
 import type { Tensor } from "attnscope";
+import { atOnce, SLICE } from "./in-slices.ts";
 
 // Tensors here are [heads, rows, columns]; cells of a mask are that long, or one matrix that holds for all heads.
 
@@ -30,15 +31,32 @@ export function cellsInOrder(cells: Uint8Array, size: number, order: readonly nu
   return ordered;
 }
 
-/** The mean of some heads, as one matrix. */
-export function meanOf(values: Tensor, heads: readonly number[]): Tensor {
+const means = new WeakMap<Float32Array, { readonly of: string; readonly made: Tensor }>();
+
+/** Makes the {@link meanOf} some heads in slices. */
+export function* averaging(values: Tensor, heads: readonly number[]): Generator<void> {
   const size = matrixSize(values);
   const data = new Float32Array(size);
   for (const head of heads) {
-    for (let i = 0; i < size; i++)
-      data[i] = (data[i] as number) + (values.data[head * size + i] as number) / heads.length;
+    const from = values.data.subarray(head * size, (head + 1) * size);
+    for (let start = 0; start < size; start += SLICE) {
+      const end = Math.min(size, start + SLICE);
+      for (let i = start; i < end; i++) data[i] = (data[i] as number) + (from[i] as number) / heads.length;
+      yield;
+    }
   }
-  return { data, shape: [1, ...values.shape.slice(1)] };
+  means.set(values.data, { of: String(heads), made: { data, shape: [1, ...values.shape.slice(1)] } });
+}
+
+/** Whether {@link meanOf} takes no longer than the page can wait. */
+export function isMeanAtHand(values: Tensor, heads: readonly number[]): boolean {
+  return values.data.length <= SLICE || means.get(values.data)?.of === String(heads);
+}
+
+/** The mean of some heads, as one matrix; made once for a pass. */
+export function meanOf(values: Tensor, heads: readonly number[]): Tensor {
+  if (means.get(values.data)?.of !== String(heads)) atOnce(averaging(values, heads));
+  return means.get(values.data)?.made as Tensor;
 }
 
 /** Nonzero where a cell is so in every one of some heads. */

@@ -41,7 +41,7 @@ function ruleMask(rule: RuleName, { numbers, painted }: MaskState, { nQ, nK, nHe
       const open = { rows: nQ, columns: nK, cells: [new Uint8Array(nQ * nK).fill(1)] };
       const { cells } = resized(painted ?? open, nQ, nK, nHeads);
       const [first = new Uint8Array()] = cells;
-      if (cells.length === 1) return mask.fromKeep({ data: Float32Array.from(first), shape: [nQ, nK] });
+      if (cells.length === 1) return mask.fromKeep({ data: new Float32Array(first), shape: [nQ, nK] });
       const data = new Float32Array(nHeads * nQ * nK);
       cells.forEach((head, i) => {
         data.set(head, i * nQ * nK);
@@ -49,6 +49,15 @@ function ruleMask(rule: RuleName, { numbers, painted }: MaskState, { nQ, nK, nHe
       return mask.fromKeep({ data, shape: [nHeads, nQ, nK] });
     }
   }
+}
+
+// Beyond it a painted mask's code is no longer something to read, nor to paste.
+const MOST_CELLS_WRITTEN = 2 ** 18;
+
+/** Whether the code of the mask would be all cells. */
+export function isTooLongToWrite({ terms, painted }: MaskState): boolean {
+  if (painted === null || terms.every(({ rule }) => rule !== "painted")) return false;
+  return painted.rows * painted.columns * painted.cells.length > MOST_CELLS_WRITTEN;
 }
 
 /** The mask that the terms make, from left to right; null for none. */

@@ -136,7 +136,8 @@ function oneHot(tokens: readonly string[], allTokens: readonly string[], dModel:
     const message = `dModel: found ${dModel}, expected at least ${vocabulary.length} for as many different tokens`;
     throw new Refusal({ field: "dModel", code: "too_few_columns", found: String(vocabulary.length), message });
   }
-  return gridOf(tokens.length, dModel, (row, column) => (vocabulary.indexOf(words[row] ?? "") === column ? 1 : 0));
+  const columns = words.map((word) => vocabulary.indexOf(word));
+  return gridOf(tokens.length, dModel, (row, column) => (columns[row] === column ? 1 : 0));
 }
 
 /** An input that is not drawn or computed by the engine; null for that. */

@@ -6,7 +6,7 @@ export interface Model {
   stateDict(): Promise<StateDict>;
   loadStateDict(weights: StateDict): Promise<void>;
   /** A pass that keeps every stage. `memory` is what a decoder looks at, or where attention's keys and values come from. */
-  pass(x: Tensor, memory: Tensor | null, headMask: readonly number[] | undefined): Promise<Trace>;
+  pass(x: Tensor, memory: Tensor | null, how: PassOptions): Promise<Trace>;
 }
 
 /** What attention takes, and what blocks take beside it. */
@@ -16,19 +16,23 @@ export interface ModelOptions
   readonly blocks: Pick<TransformerOptions, "dFf" | "activation" | "normFirst"> & { readonly nLayers: number };
 }
 
-interface PassOptions {
-  readonly trace: true;
+export interface PassOptions {
   readonly headMask: readonly number[] | undefined;
+  readonly onProgress: (part: number) => void;
 }
+
+type Kept = PassOptions & { readonly trace: true; readonly needWeights: false };
 
 export function makeModel(engine: Engine, kind: Kind, { blocks, dV, ...options }: ModelOptions): Model {
   const made = (
     module: Pick<Model, "stateDict" | "loadStateDict">,
-    forward: (x: Tensor, memory: Tensor | null, how: PassOptions) => Promise<{ readonly trace: Trace | null }>,
+    forward: (x: Tensor, memory: Tensor | null, how: Kept) => Promise<{ readonly trace: Trace | null }>,
   ): Model => ({
     stateDict: () => module.stateDict(),
     loadStateDict: (weights) => module.loadStateDict(weights),
-    pass: async (x, memory, headMask) => (await forward(x, memory, { trace: true, headMask })).trace as Trace,
+    // The weights are a stage, which is not to be sent twice.
+    pass: async (x, memory, how) =>
+      (await forward(x, memory, { ...how, trace: true, needWeights: false })).trace as Trace,
   });
   switch (kind) {
     case "attention": {

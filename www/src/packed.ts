@@ -3,9 +3,9 @@ import { toBase64 } from "./base64.ts";
 /** Eight cells a byte. */
 function pack(cells: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(Math.ceil(cells.length / 8));
-  cells.forEach((cell, i) => {
-    if (cell !== 0) bytes[i >> 3] = (bytes[i >> 3] ?? 0) | (1 << (i & 7));
-  });
+  for (let i = 0; i < cells.length; i++) {
+    if (cells[i] !== 0) bytes[i >> 3] = (bytes[i >> 3] as number) | (1 << (i & 7));
+  }
   return bytes;
 }
 

@@ -27,7 +27,9 @@ export const readPainted: Reader<Painted> = (value, path) => {
       throw new Unreadable("wrong_value", path);
     }
     if (bytes.length !== Math.ceil((rows * columns) / 8)) throw new Unreadable("wrong_value", path);
-    return Uint8Array.from({ length: rows * columns }, (_, i) => ((bytes[i >> 3] ?? 0) >> (i & 7)) & 1);
+    const cells = new Uint8Array(rows * columns);
+    for (let i = 0; i < cells.length; i++) cells[i] = ((bytes[i >> 3] as number) >> (i & 7)) & 1;
+    return cells;
   };
   return { rows, columns, cells: cells.map(unpack) };
 };

@@ -1,6 +1,7 @@
 import type { Stage, Tensor } from "attnscope";
 import type { Axes, PaletteName } from "attnscope/views";
 import type { Picture } from "./bench.svelte.ts";
+import { atOnce, SLICE } from "./in-slices.ts";
 
 type Lines = Pick<Picture, "keyTokens" | "memoryTokens">;
 
@@ -101,15 +102,26 @@ export function byHead({ data, shape }: Tensor): Tensor {
 
 const differences = new WeakMap<Float32Array, { readonly from: Float32Array; readonly made: Tensor }>();
 
+/** Makes the {@link difference} of two passes in slices. */
+export function* subtracting(one: Tensor, other: Tensor): Generator<void> {
+  const data = new Float32Array(one.data.length);
+  for (let start = 0; start < data.length; start += SLICE) {
+    if (start > 0) yield;
+    const end = Math.min(data.length, start + SLICE);
+    for (let i = start; i < end; i++) data[i] = (one.data[i] as number) - (other.data[i] as number);
+  }
+  differences.set(one.data, { from: other.data, made: { data, shape: one.shape } });
+}
+
+/** Whether {@link difference} takes no longer than the page can wait. */
+export function isDifferenceAtHand(one: Tensor, other: Tensor): boolean {
+  return one.data.length <= SLICE || differences.get(one.data)?.from === other.data;
+}
+
 /** One minus the other; made once for two passes. */
 export function difference(one: Tensor, other: Tensor): Tensor {
-  const known = differences.get(one.data);
-  if (known?.from === other.data) return known.made;
-  const data = new Float32Array(one.data.length);
-  for (let i = 0; i < data.length; i++) data[i] = (one.data[i] as number) - (other.data[i] as number);
-  const made = { data, shape: one.shape };
-  differences.set(one.data, { from: other.data, made });
-  return made;
+  if (differences.get(one.data)?.from !== other.data) atOnce(subtracting(one, other));
+  return differences.get(one.data)?.made as Tensor;
 }
 
 /** The colours of a stage: weights run from 0 to 1, signed stages as far to either side of 0 as they reach. */

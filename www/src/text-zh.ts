@@ -328,6 +328,9 @@ export const zh: Text = {
   status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
   starting: "正在启动引擎……",
+  computing: (percent) => `正在计算 ${percent}%`,
+  cancel: "取消",
+  wasCancelled: "计算已取消。点“撤销”可以回到取消前的内容。",
   problem: ({ field, code, message, found, range, needed }) => {
     if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
     if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;

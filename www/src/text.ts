@@ -357,6 +357,9 @@ export const en = {
     `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
   lastPass: (ms: string) => `last pass ${ms} ms`,
   starting: "Starting the engine …",
+  computing: (percent: number) => `computing ${percent} %`,
+  cancel: "Cancel",
+  wasCancelled: "The computation was cancelled. Undo brings back what it was for.",
   problem: ({ code, message, found, range, needed }: Problem): string => {
     if (code === "too_few_columns")
       return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
