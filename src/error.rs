@@ -1,14 +1,13 @@
 //! What can go wrong, each with a stable code and the details a program needs.
 
-use serde::{Deserialize, Serialize};
-
 /// The engine's result.
 pub type Result<T> = std::result::Result<T, AttnError>;
 
+use crate::plain::Plain;
+
 /// The stable name of an error. Some are raised only by the JavaScript side; all are named here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 #[allow(missing_docs)]
 pub enum ErrorCode {
     InvalidTensor,
@@ -56,9 +55,8 @@ impl std::fmt::Display for ErrorCode {
 }
 
 /// Every refusal of the engine. The message names the argument, what was found and what was expected;
-/// serialised, an error is its details.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
+/// as a plain value, an error is its details.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum AttnError {
     #[error("{argument}: found {found}, expected {expected}")]
@@ -74,22 +72,14 @@ pub enum AttnError {
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
     #[error("the call needs {needed} bytes, more than maxBytes {max_bytes}")]
-    TooLarge {
-        #[serde(serialize_with = "as_number")]
-        needed: u64,
-        #[serde(serialize_with = "as_number")]
-        max_bytes: u64,
-    },
+    TooLarge { needed: u64, max_bytes: u64 },
     #[error("state dict entry {entry}: found {found}, expected {expected}")]
     BadStateDict { entry: String, found: String, expected: String },
     #[error("{format} file{}: found {found}, expected {expected}", place(*offset, *line, *column))]
     BadFile {
         format: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         offset: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<usize>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         column: Option<usize>,
         found: String,
         expected: String,
@@ -103,9 +93,39 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
     [offset, line, column].into_iter().flatten().collect()
 }
 
-/// JavaScript's whole numbers end at 2^53; beyond, the nearest one says enough.
-fn as_number<S: serde::Serializer>(number: &u64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_f64(*number as f64)
+impl From<AttnError> for Plain {
+    fn from(error: AttnError) -> Self {
+        use AttnError::*;
+        Self::Object(match error {
+            InvalidTensor { argument, found, expected } => {
+                vec![("argument", argument.into()), ("found", found.into()), ("expected", expected.into())]
+            }
+            ShapeMismatch { argument, found, expected } => {
+                vec![("argument", argument.into()), ("found", found.into()), ("expected", expected.into())]
+            }
+            NotDivisible { d_model, n_heads } => vec![("dModel", d_model.into()), ("nHeads", n_heads.into())],
+            InvalidOption { option, found, expected } => {
+                vec![("option", option.into()), ("found", found.into()), ("expected", expected.into())]
+            }
+            MaskShape { mask, scores, expected } => {
+                vec![("mask", mask.into()), ("scores", scores.into()), ("expected", expected.into())]
+            }
+            NoSuchStage { stage, layer, available } => {
+                vec![("stage", stage.into()), ("layer", layer.into()), ("available", available.into())]
+            }
+            TooLarge { needed, max_bytes } => vec![("needed", needed.into()), ("maxBytes", max_bytes.into())],
+            BadStateDict { entry, found, expected } => {
+                vec![("entry", entry.into()), ("found", found.into()), ("expected", expected.into())]
+            }
+            BadFile { format, offset, line, column, found, expected } => {
+                let place = [("offset", offset.into()), ("line", line.into()), ("column", column.into())];
+                let mut details = vec![("format", format.into())];
+                details.extend(place.into_iter().filter(|(_, number)| *number != Self::Null));
+                details.extend([("found", found.into()), ("expected", expected.into())]);
+                details
+            }
+        })
+    }
 }
 
 impl AttnError {

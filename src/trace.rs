@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
+use crate::given::words;
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::recipe::{Made, Recipe, Step};
 use crate::tensor::Tensor;
@@ -16,10 +15,10 @@ macro_rules! stages {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
         /// The stages of a pass, in the field's terms. `query` to `context` are `[heads, n, ...]`, the others `[n, ...]`,
         /// with `[batch, ...]` in front where the input has it. `cross_...` are those of a decoder's second attention.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
         pub enum Stage {
-            $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
+            $(#[doc = $meaning] $variant,)*
         }
 
         impl Stage {
@@ -28,6 +27,8 @@ macro_rules! stages {
                 match self { $(Self::$variant => $name,)* }
             }
         }
+
+        words!(Stage: $($variant),*);
     };
 }
 
@@ -112,9 +113,8 @@ impl Stage {
 }
 
 /// A stage that a trace holds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
 pub struct StageInfo {
     /// Its name.
     pub name: Stage,

@@ -21,7 +21,6 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use attnscope::{AttnError, Tensor};
-use serde::{Deserialize, Serialize};
 
 use scan::Quoted;
 use source::{Budget, Source};
@@ -47,9 +46,8 @@ enum Place {
 }
 
 /// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "FileFormat"))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "FileFormat", rename_all = "lowercase"))]
 pub enum Format {
     /// [safetensors](https://huggingface.co/docs/safetensors/index#format)
     Safetensors,
@@ -59,7 +57,7 @@ pub enum Format {
     Npz,
     /// What [`torch.save`](https://docs.pytorch.org/docs/stable/notes/serialization.html) writes, today's format and the older.
     /// Read only.
-    #[serde(rename = "pt", alias = "pth")]
+    #[cfg_attr(feature = "typescript", ts(rename = "pt"))]
     Torch,
     /// A matrix as [comma-separated](https://www.rfc-editor.org/rfc/rfc4180) numbers; read with semicolons too.
     Csv,
