@@ -179,7 +179,7 @@ impl MultiHeadAttentionOptions {
             if self.d_model.is_multiple_of(self.n_heads) {
                 Ok(self.d_model / self.n_heads)
             } else {
-                Err(AttnError::NotDivisible { d_model: self.d_model, n_heads: self.n_heads })
+                Err(Box::new(AttnError::NotDivisible { d_model: self.d_model, n_heads: self.n_heads }))
             }
         };
         let sizes = HeadSizes {
@@ -246,7 +246,7 @@ impl HeadSizes {
 fn fits(numbers: u64, max_bytes: usize) -> Result<()> {
     // Each once as it is in the state dict, once in the order of the kernels' tiles.
     let needed = numbers.saturating_mul(8);
-    if needed > max_bytes as u64 { Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 }) } else { Ok(()) }
+    if needed > max_bytes as u64 { Err(AttnError::too_large(needed, max_bytes)) } else { Ok(()) }
 }
 
 /// Far above what fits in memory, far below what overflows when multiplied into a shape.

@@ -1,7 +1,7 @@
 //! What can go wrong, each with a stable code and the details a program needs.
 
-/// The engine's result.
-pub type Result<T> = std::result::Result<T, AttnError>;
+/// The engine's result. The error is kept small behind a pointer, for it is handed on at almost every step.
+pub type Result<T> = std::result::Result<T, Box<AttnError>>;
 
 use crate::plain::Plain;
 
@@ -144,11 +144,18 @@ impl AttnError {
         }
     }
 
-    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Self {
-        Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() }
+    #[cold]
+    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Box<Self> {
+        Box::new(Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() })
     }
 
-    pub(crate) fn shape(argument: &str, found: &[usize], expected: impl Into<String>) -> Self {
-        Self::ShapeMismatch { argument: argument.into(), found: found.to_vec(), expected: expected.into() }
+    #[cold]
+    pub(crate) fn shape(argument: &str, found: &[usize], expected: impl Into<String>) -> Box<Self> {
+        Box::new(Self::ShapeMismatch { argument: argument.into(), found: found.to_vec(), expected: expected.into() })
+    }
+
+    #[cold]
+    pub(crate) fn too_large(needed: u64, max_bytes: usize) -> Box<Self> {
+        Box::new(Self::TooLarge { needed, max_bytes: max_bytes as u64 })
     }
 }

@@ -61,9 +61,9 @@ impl Misfit {
         self
     }
 
-    fn error(self, outermost: &str) -> AttnError {
+    fn error(self, outermost: &str) -> Box<AttnError> {
         let option = if self.place.is_empty() { outermost.into() } else { self.place };
-        AttnError::InvalidOption { option, found: self.found, expected: self.expected }
+        Box::new(AttnError::InvalidOption { option, found: self.found, expected: self.expected })
     }
 }
 

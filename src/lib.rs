@@ -18,7 +18,7 @@
 //! let mha = MultiHeadAttention::new(&MultiHeadAttentionOptions::new(8, 2), &mut generator, 1 << 30)?;
 //! let trace = mha.forward(&x, None, None, Some(&Mask::Causal), &ForwardOptions::default(), 1 << 30)?;
 //! assert_eq!(trace.weights(0)?.unwrap().shape, [2, 6, 6]);
-//! # Ok::<(), attnscope::AttnError>(())
+//! # Ok::<(), Box<attnscope::AttnError>>(())
 //! ```
 
 mod activation;

@@ -367,7 +367,11 @@ impl Mask {
     fn check(&self, scores: Scores) -> Result<()> {
         let Scores { size, first, real_keys, .. } = scores;
         let unfit = |shape: Vec<usize>, expected: &str| {
-            Err(AttnError::MaskShape { mask: shape, scores: size.shape().to_vec(), expected: expected.into() })
+            Err(Box::new(AttnError::MaskShape {
+                mask: shape,
+                scores: size.shape().to_vec(),
+                expected: expected.into(),
+            }))
         };
         match self {
             Self::Causal | Self::SlidingWindow { .. } | Self::Prefix { .. } => Ok(()),
@@ -471,7 +475,7 @@ fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<u
     let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
     let needed = cells.saturating_mul(if has_bias { 5 } else { 1 });
     if needed > max_bytes as u64 {
-        return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+        return Err(AttnError::too_large(needed, max_bytes));
     }
     Ok(cells as usize)
 }
@@ -550,14 +554,14 @@ fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: Mas
     let covers = (real_keys..=size.n_k).contains(&four[3]) || four[3] == 1;
     let fits = covers && four[..3].iter().zip(size.shape()).all(|(&axis, scores)| axis == scores || axis == 1);
     if !fits || four.iter().product::<usize>() != cells {
-        return Err(AttnError::MaskShape {
+        return Err(Box::new(AttnError::MaskShape {
             mask: shape.to_vec(),
             scores: size.shape().to_vec(),
             expected:
                 "[n_k], [n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
                        \"batch\""
                     .into(),
-        });
+        }));
     }
     Ok(())
 }
@@ -865,7 +869,7 @@ mod tests {
     fn a_mask_that_fits_no_scores_names_both_shapes() {
         let mask = Mask::Keep { shape: vec![4, 4], data: vec![1; 16], axes: None };
         let error = mask.materialize(SIZE, 1 << 20).unwrap_err();
-        assert!(matches!(error, AttnError::MaskShape { ref mask, ref scores, .. }
+        assert!(matches!(*error, AttnError::MaskShape { ref mask, ref scores, .. }
             if mask == &[4, 4] && scores == &[2, 3, 5, 7]));
         for mask in [
             Mask::Padding { lengths: vec![1, 2, 3] },

@@ -219,7 +219,7 @@ impl Recipe {
     pub fn check_size(&self, max_bytes: usize) -> Result<()> {
         let needed = self.size.saturating_add(self.size_beside).saturating_mul(4);
         if needed > max_bytes as u64 || usize::try_from(needed).is_err() {
-            return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+            return Err(AttnError::too_large(needed, max_bytes));
         }
         Ok(())
     }
@@ -228,9 +228,7 @@ impl Recipe {
     pub fn allocate(&mut self, max_bytes: usize) -> Result<Vec<f32>> {
         self.check_size(max_bytes)?;
         let mut numbers = Vec::new();
-        numbers
-            .try_reserve_exact(self.size as usize)
-            .map_err(|_| AttnError::TooLarge { needed: 4 * self.size, max_bytes: max_bytes as u64 })?;
+        numbers.try_reserve_exact(self.size as usize).map_err(|_| AttnError::too_large(4 * self.size, max_bytes))?;
         numbers.resize(self.size as usize, 0.0);
         for step in &mut self.steps {
             if let Made::Given(given) = &mut step.made {

@@ -527,5 +527,5 @@ fn picked(tensor: &Tensor, rows: &[usize]) -> Tensor {
 }
 
 fn bad<T>(entry: &str, found: String, expected: &str) -> Result<T> {
-    Err(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() })
+    Err(Box::new(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() }))
 }

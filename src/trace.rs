@@ -313,10 +313,10 @@ impl Trace {
         self.recipe.find(stage, layer).filter(|_| self.recipe.keeps()).ok_or_else(|| self.no_such(stage, layer))
     }
 
-    fn no_such(&self, stage: Stage, layer: usize) -> AttnError {
+    fn no_such(&self, stage: Stage, layer: usize) -> Box<AttnError> {
         let available =
             self.stages().into_iter().filter(|info| info.layer == layer).map(|info| info.name.name().into());
-        AttnError::NoSuchStage { stage: stage.name().into(), layer, available: available.collect() }
+        Box::new(AttnError::NoSuchStage { stage: stage.name().into(), layer, available: available.collect() })
     }
 
     fn read(&self, step: &Step) -> Tensor {
