@@ -96,35 +96,40 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
 impl From<AttnError> for Plain {
     fn from(error: AttnError) -> Self {
         use AttnError::*;
-        Self::Object(match error {
+        let (mut details, found, expected) = match error {
             InvalidTensor { argument, found, expected } => {
-                vec![("argument", argument.into()), ("found", found.into()), ("expected", expected.into())]
+                (vec![("argument", argument.into())], ("found", found.into()), expected)
             }
             ShapeMismatch { argument, found, expected } => {
-                vec![("argument", argument.into()), ("found", found.into()), ("expected", expected.into())]
+                (vec![("argument", argument.into())], ("found", found.into()), expected)
             }
-            NotDivisible { d_model, n_heads } => vec![("dModel", d_model.into()), ("nHeads", n_heads.into())],
             InvalidOption { option, found, expected } => {
-                vec![("option", option.into()), ("found", found.into()), ("expected", expected.into())]
+                (vec![("option", option.into())], ("found", found.into()), expected)
             }
-            MaskShape { mask, scores, expected } => {
-                vec![("mask", mask.into()), ("scores", scores.into()), ("expected", expected.into())]
-            }
-            NoSuchStage { stage, layer, available } => {
-                vec![("stage", stage.into()), ("layer", layer.into()), ("available", available.into())]
-            }
-            TooLarge { needed, max_bytes } => vec![("needed", needed.into()), ("maxBytes", max_bytes.into())],
+            MaskShape { mask, scores, expected } => (vec![("mask", mask.into())], ("scores", scores.into()), expected),
             BadStateDict { entry, found, expected } => {
-                vec![("entry", entry.into()), ("found", found.into()), ("expected", expected.into())]
+                (vec![("entry", entry.into())], ("found", found.into()), expected)
             }
             BadFile { format, offset, line, column, found, expected } => {
-                let place = [("offset", offset.into()), ("line", line.into()), ("column", column.into())];
+                let place =
+                    [("offset", offset), ("line", line.map(|at| at as u64)), ("column", column.map(|at| at as u64))];
                 let mut details = vec![("format", format.into())];
-                details.extend(place.into_iter().filter(|(_, number)| *number != Self::Null));
-                details.extend([("found", found.into()), ("expected", expected.into())]);
-                details
+                details.extend(place.into_iter().filter_map(|(name, at)| Some((name, at?.into()))));
+                (details, ("found", found.into()), expected)
             }
-        })
+            NotDivisible { d_model, n_heads } => {
+                return Self::Object(vec![("dModel", d_model.into()), ("nHeads", n_heads.into())]);
+            }
+            NoSuchStage { stage, layer, available } => {
+                let available = ("available", available.into());
+                return Self::Object(vec![("stage", stage.into()), ("layer", layer.into()), available]);
+            }
+            TooLarge { needed, max_bytes } => {
+                return Self::Object(vec![("needed", needed.into()), ("maxBytes", max_bytes.into())]);
+            }
+        };
+        details.extend([found, ("expected", expected.into())]);
+        Self::Object(details)
     }
 }
 

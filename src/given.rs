@@ -222,10 +222,10 @@ pub(crate) fn variant<G: Given>(given: &G, names: &[&str], spell: fn(&str) -> St
 }
 
 /// The fields of a variant: none are looked for where it has none.
-pub(crate) fn fields_of<G: Given>(content: &Option<G>, names: &[&str]) -> Fit<Fields<G>> {
+pub(crate) fn fields_of<G: Given>(content: Option<G>, names: &[&str]) -> Fit<Fields<G>> {
     match content {
         _ if names.is_empty() => Ok(Fields(vec![])),
-        Some(content) => Fields::of(content, names),
+        Some(content) => Fields::of(&content, names),
         None => Err(Box::new(Misfit { place: String::new(), found: "undefined".into(), expected: "an object".into() })),
     }
 }
@@ -305,14 +305,13 @@ macro_rules! read_variants {
                 const NAMES: &[&str] = &[$(stringify!($variant)),*];
                 const KINDS: &[Kind] = &[$(Kind::$variant),*];
                 let (at, content) = $crate::given::variant(given, NAMES, $crate::given::camel_case)?;
-                let fields = |names: &[&str]| $crate::given::fields_of(&content, names);
-                let read = || Ok(match KINDS[at] {
-                    $(Kind::$variant => {
-                        #[allow(unused_variables, reason = "a variant may have no fields")]
-                        let fields = fields(&[$(stringify!($field)),*])?;
-                        Self::$variant { $($field: fields.needed(stringify!($field))?),* }
-                    })*
-                });
+                const FIELDS: &[&[&str]] = &[$(&[$(stringify!($field)),*]),*];
+                let read = || {
+                    let fields = $crate::given::fields_of(content, FIELDS[at])?;
+                    Ok(match KINDS[at] {
+                        $(Kind::$variant => Self::$variant { $($field: fields.needed(stringify!($field))?),* },)*
+                    })
+                };
                 read().map_err(|misfit: Box<$crate::given::Misfit>| misfit.within(&$crate::given::camel_case(NAMES[at])))
             }
         }

@@ -222,7 +222,12 @@ impl ResolvedMask {
     pub(crate) fn with_open_keys(self, more: usize) -> Self {
         let [batch, heads, n_q, n_k] = self.shape;
         fn widened<T: Copy>(cells: &[T], n_k: usize, more: usize, with: T) -> Vec<T> {
-            cells.chunks_exact(n_k).flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(with, more))).collect()
+            let mut widened = Vec::with_capacity(cells.len() / n_k * (n_k + more));
+            for row in cells.chunks_exact(n_k) {
+                widened.extend_from_slice(row);
+                widened.resize(widened.len() + more, with);
+            }
+            widened
         }
         Self {
             shape: [batch, heads, n_q, n_k + more],

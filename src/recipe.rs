@@ -435,7 +435,7 @@ fn row_major(shape: &[usize]) -> Vec<usize> {
 
 fn heads_of(step: &Step) -> impl Iterator<Item = (usize, usize)> {
     let (batch, heads) = (step.shape[0], step.shape[1]);
-    (0..batch).flat_map(move |batch| (0..heads).map(move |head| (batch, head)))
+    (0..batch * heads).map(move |at| (at / heads, at % heads))
 }
 
 /// The key or value head that a query head uses (Ainslie et al. 2023, grouped-query attention).
