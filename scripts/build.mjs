@@ -86,7 +86,9 @@ function wasm(crate, variant, glue, binary) {
   run(XTASK, ["bindgen", compiled, ...options, "--out-dir", out, "--out-name", glue]);
   const features = variant === "relaxed" ? ["--enable-relaxed-simd"] : [];
   const [from, to] = [`${out}/${glue}_bg.wasm`, `js/wasm/${binary}.wasm`];
-  npx("binaryen/bin/wasm-opt", "-O3", "--enable-simd", ...features, from, "-o", to);
+  // Nothing lies in the first kilobyte but the end of the stack.
+  const small = ["-Oz", "--converge", "--low-memory-unused"];
+  npx("binaryen/bin/wasm-opt", ...small, "--enable-simd", ...features, from, "-o", to);
   cpSync(`${out}/${glue}.js`, `js/wasm/${glue}.js`);
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
   const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");

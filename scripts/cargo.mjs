@@ -65,9 +65,12 @@ export function compile(crate, variant = "simd128") {
   const kernels = `-Ctarget-feature=${VARIANTS[variant]} -Cllvm-args=-disable-lsr`;
   // The binary names its sources in messages of panics: not where they lie on this machine.
   const crates = `${process.env.CARGO_HOME ?? path.join(homedir(), ".cargo")}/registry/src`;
-  const RUSTFLAGS = `${kernels} --remap-path-prefix=${crates}=crates --remap-path-prefix=${process.cwd()}=attnscope`;
   const { cargo, args, env } =
     toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
+  const library = `${ask(env.RUSTC ?? "rustc", "--print", "sysroot")}/lib/rustlib/src/rust/library`;
+  const places = { [crates]: "crates", [library]: "rust", [process.cwd()]: "attnscope" };
+  const remap = Object.entries(places).map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
+  const RUSTFLAGS = [kernels, ...remap].join(" ");
   const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", targetDir, ...args];
   run(cargo, build, { ...env, RUSTFLAGS });
   return `${targetDir}/${TARGET}/release/${crate.replaceAll("-", "_")}.wasm`;

@@ -1,18 +1,18 @@
 //! Sizes and options, each checked once, here. The defaults of the whole project live in this file.
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{AttnError, Result};
+use crate::given::{read_fields, words};
 
 /// The fill of a hidden score in much teaching code; with it a row whose keys are all hidden becomes uniform.
 pub const MASK_FILL: f32 = -1e9;
 /// PyTorch's default for LayerNorm.
 pub const LAYER_NORM_EPS: f32 = 1e-5;
+/// The base of the angles of rotary positions (Su et al. 2021, section 3.2.2).
+const ROPE_BASE: f64 = 10_000.0;
 
 /// What a row with nothing allowed gives when the fill is -infinity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum EmptyRow {
     /// NaN, as `softmax` of -infinity alone gives.
     #[default]
@@ -21,10 +21,11 @@ pub enum EmptyRow {
     Zero,
 }
 
+words!(EmptyRow: Nan, Zero);
+
 /// The non-linearity between the two layers of a feed-forward network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum Activation {
     /// max(0, x)
     #[default]
@@ -37,10 +38,11 @@ pub enum Activation {
     Silu,
 }
 
+words!(Activation: Relu, Gelu, GeluTanh, Silu);
+
 /// The normalisation of a block.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum NormKind {
     /// LayerNorm (Ba et al. 2016): mean 0, variance 1, then weight and bias.
     #[default]
@@ -49,10 +51,11 @@ pub enum NormKind {
     Rms,
 }
 
+words!(NormKind: Layer, Rms);
+
 /// How a module knows where a token stands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum Positions {
     /// Not at all.
     #[default]
@@ -65,10 +68,11 @@ pub enum Positions {
     Learned,
 }
 
+words!(Positions: None, Rope, Sinusoidal, Learned);
+
 /// How weights are drawn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum Init {
     /// Each projection an `nn.Linear`, in the order query, key, value, out.
     #[default]
@@ -78,79 +82,57 @@ pub enum Init {
     Torch,
 }
 
+words!(Init: Linear, Torch);
+
 /// The sizes of multi-head attention, after `torch.nn.MultiheadAttention` with free head sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase"))]
 pub struct MultiHeadAttentionOptions {
     /// Width of the inputs of the query and of the output.
     pub d_model: usize,
     /// Number of heads.
     pub n_heads: usize,
     /// Width of a head's query and key; default dModel / nHeads.
-    #[serde(default)]
     pub d_k: Option<usize>,
     /// Width of a head's value; default dModel / nHeads.
-    #[serde(default)]
     pub d_v: Option<usize>,
     /// Width of the key's input; default dModel.
-    #[serde(default)]
     pub k_dim: Option<usize>,
     /// Width of the value's input; default dModel.
-    #[serde(default)]
     pub v_dim: Option<usize>,
     /// Heads of key and value, which groups of query heads share; must divide nHeads, default nHeads.
-    #[serde(default)]
     pub n_kv_heads: Option<usize>,
     /// Whether the projections of query, key and value have a bias; default true.
-    #[serde(default = "yes")]
     pub bias: bool,
     /// Whether the output projection has a bias; default as `bias`.
-    #[serde(default)]
     pub out_bias: Option<bool>,
     /// Whether the result is LayerNorm(output + x); default false.
-    #[serde(default)]
     pub residual_norm: bool,
     /// Add a learned key and value, `bias_k` and `bias_v`, behind the others; never hidden; default false.
-    #[serde(default)]
     pub bias_kv: bool,
     /// Add a key and a value of zeros behind the others; never hidden; default false.
-    #[serde(default)]
     pub add_zero_attn: bool,
     /// The factor of the scores; default 1 / sqrt(dK).
-    #[serde(default)]
     pub scale: Option<f32>,
     /// RMSNorm of each head's query and key, `query_norm.weight` and `key_norm.weight`, as in Qwen3; default false.
-    #[serde(default)]
     pub qk_norm: bool,
     /// "rope" turns queries and keys by their position; default "none".
-    #[serde(default)]
     pub positions: Positions,
     /// The base of the angles; default 10000.
-    #[serde(default = "rope_base")]
     pub rope_base: f64,
     /// How many of a head's numbers are turned, the first ones; even, default dK.
-    #[serde(default)]
     pub rotary_dim: Option<usize>,
     /// Turn neighbours (0, 1), (2, 3), ... together instead of the two halves; default false.
-    #[serde(default)]
     pub rope_interleaved: bool,
     /// How the weights are drawn; default "linear".
-    #[serde(default)]
     pub init: Init,
     /// The seed of PyTorch's generator that the weights are drawn from.
-    #[serde(default)]
     #[cfg_attr(feature = "typescript", ts(type = "number | null"))]
     pub seed: Option<i64>,
 }
 
-fn yes() -> bool {
-    true
-}
-
-fn rope_base() -> f64 {
-    10_000.0
-}
+read_fields!(MultiHeadAttentionOptions::new(d_model, n_heads): d_k, d_v, k_dim, v_dim, n_kv_heads, bias, out_bias,
+    residual_norm, bias_kv, add_zero_attn, scale, qk_norm, positions, rope_base, rotary_dim, rope_interleaved, init, seed);
 
 /// The epsilon of the norm of queries and keys.
 pub(crate) const QK_NORM_EPS: f32 = 1e-6;
@@ -174,7 +156,7 @@ impl MultiHeadAttentionOptions {
             scale: None,
             qk_norm: false,
             positions: Positions::None,
-            rope_base: rope_base(),
+            rope_base: ROPE_BASE,
             rotary_dim: None,
             rope_interleaved: false,
             init: Init::Linear,
@@ -197,7 +179,7 @@ impl MultiHeadAttentionOptions {
             if self.d_model.is_multiple_of(self.n_heads) {
                 Ok(self.d_model / self.n_heads)
             } else {
-                Err(AttnError::NotDivisible { d_model: self.d_model, n_heads: self.n_heads })
+                Err(Box::new(AttnError::NotDivisible { d_model: self.d_model, n_heads: self.n_heads }))
             }
         };
         let sizes = HeadSizes {
@@ -264,7 +246,7 @@ impl HeadSizes {
 fn fits(numbers: u64, max_bytes: usize) -> Result<()> {
     // Each once as it is in the state dict, once in the order of the kernels' tiles.
     let needed = numbers.saturating_mul(8);
-    if needed > max_bytes as u64 { Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 }) } else { Ok(()) }
+    if needed > max_bytes as u64 { Err(AttnError::too_large(needed, max_bytes)) } else { Ok(()) }
 }
 
 /// Far above what fits in memory, far below what overflows when multiplied into a shape.
@@ -283,96 +265,67 @@ fn positive(option: &str, value: usize) -> Result<usize> {
 }
 
 /// The sizes of a transformer block, or of a stack of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase"))]
 pub struct TransformerOptions {
     /// Width of the tokens.
     pub d_model: usize,
     /// Number of heads of each attention.
     pub n_heads: usize,
     /// Number of blocks; absent for a single block.
-    #[serde(default)]
     pub n_layers: Option<usize>,
     /// Width of the feed-forward network's middle; default 4 dModel.
-    #[serde(default)]
     pub d_ff: Option<usize>,
     /// Its non-linearity; default "relu".
-    #[serde(default)]
     pub activation: Activation,
     /// Normalise before attention and feed-forward instead of after; default false.
-    #[serde(default)]
     pub norm_first: bool,
     /// The norms' epsilon; default 1e-5.
-    #[serde(default = "layer_norm_eps")]
     pub eps: f32,
     /// The norms' kind; default "layer".
-    #[serde(default)]
     pub norm: NormKind,
     /// One more norm, `norm`, behind the last block of a stack; default false.
-    #[serde(default)]
     pub final_norm: bool,
     /// Multiply the hidden layer by the activation of a second one, `gate`; default false (Shazeer 2020).
-    #[serde(default)]
     pub gated: bool,
     /// Feed the feed-forward network from the block's input, beside attention instead of behind it, as in GPT-NeoX; default false.
-    #[serde(default)]
     pub parallel: bool,
     /// Whether projections, feed-forward and LayerNorm have biases; default true.
-    #[serde(default = "yes")]
     pub bias: bool,
     /// Whether the projections of query, key and value have a bias; default as `bias`.
-    #[serde(default)]
     pub qkv_bias: Option<bool>,
     /// Width of a head's query, key and value; default dModel / nHeads.
-    #[serde(default)]
     pub d_k: Option<usize>,
     /// Heads of key and value, which groups of query heads share; must divide nHeads, default nHeads.
-    #[serde(default)]
     pub n_kv_heads: Option<usize>,
     /// The factor of the scores; default 1 / sqrt(dK).
-    #[serde(default)]
     pub scale: Option<f32>,
     /// RMSNorm of each head's query and key, as in Qwen3; default false.
-    #[serde(default)]
     pub qk_norm: bool,
     /// How tokens know where they stand; default "none".
-    #[serde(default)]
     pub positions: Positions,
     /// The base of RoPE's angles; default 10000.
-    #[serde(default = "rope_base")]
     pub rope_base: f64,
     /// How many of a head's numbers RoPE turns; even, default dK.
-    #[serde(default)]
     pub rotary_dim: Option<usize>,
     /// RoPE turns neighbours together instead of the two halves; default false.
-    #[serde(default)]
     pub rope_interleaved: bool,
     /// The rows of learned positions; default 512.
-    #[serde(default = "max_length")]
     pub max_length: usize,
     /// In training, the probability that a number behind attention, in the feed-forward network and behind it is dropped; default 0.
-    #[serde(default)]
     pub dropout: f64,
     /// In training, the probability that an attention weight is dropped; default 0.
-    #[serde(default)]
     pub attention_dropout: f64,
     /// How the weights are drawn; default "linear".
-    #[serde(default)]
     pub init: Init,
     /// The seed of PyTorch's generator that the weights are drawn from.
-    #[serde(default)]
     #[cfg_attr(feature = "typescript", ts(type = "number | null"))]
     pub seed: Option<i64>,
 }
 
-fn layer_norm_eps() -> f32 {
-    LAYER_NORM_EPS
-}
-
-fn max_length() -> usize {
-    512
-}
+read_fields!(TransformerOptions::new(d_model, n_heads): n_layers, d_ff, activation, norm_first, eps, norm, final_norm, gated,
+    parallel, bias, qkv_bias, d_k, n_kv_heads, scale, qk_norm, positions, rope_base, rotary_dim, rope_interleaved, max_length,
+    dropout, attention_dropout, init, seed);
 
 impl TransformerOptions {
     /// One post-norm block with ReLU and dFf = 4 dModel.
@@ -396,10 +349,10 @@ impl TransformerOptions {
             scale: None,
             qk_norm: false,
             positions: Positions::None,
-            rope_base: rope_base(),
+            rope_base: ROPE_BASE,
             rotary_dim: None,
             rope_interleaved: false,
-            max_length: max_length(),
+            max_length: 512,
             dropout: 0.0,
             attention_dropout: 0.0,
             init: Init::Linear,
@@ -463,9 +416,8 @@ impl TransformerOptions {
 }
 
 /// How one pass through a module attends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase"))]
 pub struct ForwardOptions {
     /// Hide every key after the query; default false.
     pub is_causal: bool,
@@ -486,6 +438,9 @@ pub struct ForwardOptions {
     pub training: bool,
 }
 
+read_fields!(ForwardOptions::default(): is_causal, mask_fill, empty_row, need_weights, average_weights, trace, head_mask,
+    training);
+
 impl Default for ForwardOptions {
     fn default() -> Self {
         Self {
@@ -502,9 +457,8 @@ impl Default for ForwardOptions {
 }
 
 /// How scaled dot-product attention attends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase"))]
 pub struct ScaledDotProductOptions {
     /// Hide every key after the query; default false.
     pub is_causal: bool,
@@ -524,6 +478,9 @@ pub struct ScaledDotProductOptions {
     #[cfg_attr(feature = "typescript", ts(type = "ArrayLike<number> | ArrayLike<bigint> | null"))]
     pub kv_lengths: Option<Vec<usize>>,
 }
+
+read_fields!(ScaledDotProductOptions::default(): is_causal, scale, softcap, mask_fill, empty_row, need_weights, trace,
+    kv_lengths);
 
 impl Default for ScaledDotProductOptions {
     fn default() -> Self {
@@ -552,9 +509,8 @@ impl ScaledDotProductOptions {
 }
 
 /// What a pass that runs again from the mask on does with it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase"))]
 pub struct RemaskOptions {
     /// Hide every key after the query; default false.
     pub is_causal: bool,
@@ -563,6 +519,8 @@ pub struct RemaskOptions {
     /// What a row with nothing allowed gives when maskFill is -Infinity; default "nan".
     pub empty_row: EmptyRow,
 }
+
+read_fields!(RemaskOptions::default(): is_causal, mask_fill, empty_row);
 
 impl Default for RemaskOptions {
     fn default() -> Self {

@@ -1,14 +1,13 @@
 //! What can go wrong, each with a stable code and the details a program needs.
 
-use serde::{Deserialize, Serialize};
+/// The engine's result. The error is kept small behind a pointer, for it is handed on at almost every step.
+pub type Result<T> = std::result::Result<T, Box<AttnError>>;
 
-/// The engine's result.
-pub type Result<T> = std::result::Result<T, AttnError>;
+use crate::plain::Plain;
 
 /// The stable name of an error. Some are raised only by the JavaScript side; all are named here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 #[allow(missing_docs)]
 pub enum ErrorCode {
     InvalidTensor,
@@ -56,9 +55,8 @@ impl std::fmt::Display for ErrorCode {
 }
 
 /// Every refusal of the engine. The message names the argument, what was found and what was expected;
-/// serialised, an error is its details.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
+/// as a plain value, an error is its details.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum AttnError {
     #[error("{argument}: found {found}, expected {expected}")]
@@ -74,22 +72,14 @@ pub enum AttnError {
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
     #[error("the call needs {needed} bytes, more than maxBytes {max_bytes}")]
-    TooLarge {
-        #[serde(serialize_with = "as_number")]
-        needed: u64,
-        #[serde(serialize_with = "as_number")]
-        max_bytes: u64,
-    },
+    TooLarge { needed: u64, max_bytes: u64 },
     #[error("state dict entry {entry}: found {found}, expected {expected}")]
     BadStateDict { entry: String, found: String, expected: String },
     #[error("{format} file{}: found {found}, expected {expected}", place(*offset, *line, *column))]
     BadFile {
         format: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
         offset: Option<u64>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<usize>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         column: Option<usize>,
         found: String,
         expected: String,
@@ -103,9 +93,44 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
     [offset, line, column].into_iter().flatten().collect()
 }
 
-/// JavaScript's whole numbers end at 2^53; beyond, the nearest one says enough.
-fn as_number<S: serde::Serializer>(number: &u64, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    serializer.serialize_f64(*number as f64)
+impl From<AttnError> for Plain {
+    fn from(error: AttnError) -> Self {
+        use AttnError::*;
+        let (mut details, found, expected) = match error {
+            InvalidTensor { argument, found, expected } => {
+                (vec![("argument", argument.into())], ("found", found.into()), expected)
+            }
+            ShapeMismatch { argument, found, expected } => {
+                (vec![("argument", argument.into())], ("found", found.into()), expected)
+            }
+            InvalidOption { option, found, expected } => {
+                (vec![("option", option.into())], ("found", found.into()), expected)
+            }
+            MaskShape { mask, scores, expected } => (vec![("mask", mask.into())], ("scores", scores.into()), expected),
+            BadStateDict { entry, found, expected } => {
+                (vec![("entry", entry.into())], ("found", found.into()), expected)
+            }
+            BadFile { format, offset, line, column, found, expected } => {
+                let place =
+                    [("offset", offset), ("line", line.map(|at| at as u64)), ("column", column.map(|at| at as u64))];
+                let mut details = vec![("format", format.into())];
+                details.extend(place.into_iter().filter_map(|(name, at)| Some((name, at?.into()))));
+                (details, ("found", found.into()), expected)
+            }
+            NotDivisible { d_model, n_heads } => {
+                return Self::Object(vec![("dModel", d_model.into()), ("nHeads", n_heads.into())]);
+            }
+            NoSuchStage { stage, layer, available } => {
+                let available = ("available", available.into());
+                return Self::Object(vec![("stage", stage.into()), ("layer", layer.into()), available]);
+            }
+            TooLarge { needed, max_bytes } => {
+                return Self::Object(vec![("needed", needed.into()), ("maxBytes", max_bytes.into())]);
+            }
+        };
+        details.extend([found, ("expected", expected.into())]);
+        Self::Object(details)
+    }
 }
 
 impl AttnError {
@@ -124,11 +149,18 @@ impl AttnError {
         }
     }
 
-    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Self {
-        Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() }
+    #[cold]
+    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Box<Self> {
+        Box::new(Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() })
     }
 
-    pub(crate) fn shape(argument: &str, found: &[usize], expected: impl Into<String>) -> Self {
-        Self::ShapeMismatch { argument: argument.into(), found: found.to_vec(), expected: expected.into() }
+    #[cold]
+    pub(crate) fn shape(argument: &str, found: &[usize], expected: impl Into<String>) -> Box<Self> {
+        Box::new(Self::ShapeMismatch { argument: argument.into(), found: found.to_vec(), expected: expected.into() })
+    }
+
+    #[cold]
+    pub(crate) fn too_large(needed: u64, max_bytes: usize) -> Box<Self> {
+        Box::new(Self::TooLarge { needed, max_bytes: max_bytes as u64 })
     }
 }

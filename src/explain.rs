@@ -1,10 +1,8 @@
 //! One cell of one stage as arithmetic, with the numbers that the pass really used.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-
 use crate::config::{Activation, NormKind};
+use crate::given::words;
+use crate::plain::Plain;
 use crate::recipe::{Made, Numbers, Recipe, Step, StepId, shared_head};
 use crate::trace::Stage;
 use attnscope_kernels::layer_norm::moments;
@@ -12,9 +10,8 @@ use attnscope_kernels::rms_norm::mean_square;
 use attnscope_kernels::rotary::pair_at;
 
 /// How the terms and constants of an [`Explanation`] give its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum Operation {
     /// the value was given
     Given,
@@ -44,8 +41,12 @@ pub enum Operation {
     Silu,
 }
 
+words!(
+    Operation: Given, Dot, Scale, Softcap, Mask, Softmax, Sum, LayerNorm, RmsNorm, Relu, Gelu, GeluTanh, Silu
+);
+
 /// A pair of numbers and what they make together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Term {
     /// What the term stands for: the index that is summed over, or a stage.
@@ -59,9 +60,8 @@ pub struct Term {
 }
 
 /// How one cell was made.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The stage of the cell.
     pub stage: Stage,
@@ -78,7 +78,35 @@ pub struct Explanation {
     /// The pairs.
     pub terms: Vec<Term>,
     /// The single numbers, by name.
-    pub constants: BTreeMap<&'static str, f64>,
+    #[cfg_attr(feature = "typescript", ts(type = "{ [key in string]: number }"))]
+    pub constants: Vec<(&'static str, f64)>,
+}
+
+impl From<Term> for Plain {
+    fn from(term: Term) -> Self {
+        Self::Object(vec![
+            ("label", term.label.into()),
+            ("left", term.left.into()),
+            ("right", term.right.into()),
+            ("product", term.product.into()),
+        ])
+    }
+}
+
+impl From<Explanation> for Plain {
+    fn from(explanation: Explanation) -> Self {
+        let constants = explanation.constants.into_iter().map(|(name, number)| (name, number.into()));
+        Self::Object(vec![
+            ("stage", explanation.stage.into()),
+            ("layer", explanation.layer.into()),
+            ("index", explanation.index.into()),
+            ("value", explanation.value.into()),
+            ("operation", explanation.operation.into()),
+            ("formula", explanation.formula.into()),
+            ("terms", explanation.terms.into()),
+            ("constants", Self::Object(constants.collect())),
+        ])
+    }
 }
 
 pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[usize]) -> Explanation {
@@ -315,8 +343,6 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             (operation, format!("{to}[i, c] = {function}, x = {}[i, c]", name(*from)), vec![], constants)
         }
     };
-    let mut named = BTreeMap::new();
-    named.extend(constants);
     Explanation {
         stage: step.stage,
         layer: step.layer,
@@ -325,7 +351,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
         operation,
         formula,
         terms,
-        constants: named,
+        constants,
     }
 }
 

@@ -18,7 +18,7 @@
 //! let mha = MultiHeadAttention::new(&MultiHeadAttentionOptions::new(8, 2), &mut generator, 1 << 30)?;
 //! let trace = mha.forward(&x, None, None, Some(&Mask::Causal), &ForwardOptions::default(), 1 << 30)?;
 //! assert_eq!(trace.weights(0)?.unwrap().shape, [2, 6, 6]);
-//! # Ok::<(), attnscope::AttnError>(())
+//! # Ok::<(), Box<attnscope::AttnError>>(())
 //! ```
 
 mod activation;
@@ -27,10 +27,12 @@ mod attention;
 mod config;
 mod error;
 mod explain;
+pub mod given;
 mod mask;
 mod multi_head_attention;
 pub mod ops;
 mod parameters;
+mod plain;
 mod positions;
 mod recipe;
 mod state_dict;
@@ -49,6 +51,7 @@ pub use error::{AttnError, ErrorCode, Result};
 pub use explain::{Explanation, Operation, Term};
 pub use mask::{MAX_MASK_DEPTH, Mask, MaskAxes, MaskSize, ResolvedMask, TorchConvention};
 pub use multi_head_attention::MultiHeadAttention;
+pub use plain::Plain;
 pub use positions::sinusoidal;
 pub use state_dict::StateDict;
 pub use tensor::Tensor;

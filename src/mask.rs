@@ -5,14 +5,12 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{AttnError, Result};
+use crate::given::{read_fields, read_variants, words};
 
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase", rename_all_fields = "camelCase"))]
 pub enum Mask {
     /// j <= i
     Causal,
@@ -60,11 +58,9 @@ pub enum Mask {
         /// Shape of the matrix.
         shape: Vec<usize>,
         /// Its cells, row-major.
-        #[serde(with = "serde_bytes")]
         #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
         data: Vec<u8>,
         /// How three axes are read.
-        #[serde(default)]
         axes: Option<MaskAxes>,
     },
     /// nonzero = hidden
@@ -72,11 +68,9 @@ pub enum Mask {
         /// Shape of the matrix.
         shape: Vec<usize>,
         /// Its cells, row-major.
-        #[serde(with = "serde_bytes")]
         #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
         data: Vec<u8>,
         /// How three axes are read.
-        #[serde(default)]
         axes: Option<MaskAxes>,
     },
     /// added to the scores
@@ -84,11 +78,9 @@ pub enum Mask {
         /// Shape of the matrix.
         shape: Vec<usize>,
         /// Its float32 cells, row-major, as little-endian bytes.
-        #[serde(with = "serde_bytes")]
         #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
         data: Vec<u8>,
         /// How three axes are read.
-        #[serde(default)]
         axes: Option<MaskAxes>,
     },
     /// -slope |i - j| added to the scores, the slopes of "Train Short, Test Long" (Press et al. 2022)
@@ -103,7 +95,6 @@ pub enum Mask {
         /// The number of heads.
         heads: usize,
         /// The float32 table `[buckets, heads]`, row-major, as little-endian bytes.
-        #[serde(with = "serde_bytes")]
         #[cfg_attr(feature = "typescript", ts(type = "Uint8Array"))]
         table: Vec<u8>,
         /// Whether keys after the query have buckets of their own.
@@ -132,37 +123,56 @@ pub enum Mask {
     },
 }
 
+read_variants!(Mask:
+    Causal {},
+    Padding { lengths },
+    SlidingWindow { left, right },
+    Prefix { keys },
+    Documents { ids },
+    Global { indices },
+    Dilated { width, stride },
+    PerHead { masks },
+    Keep { shape, data, axes },
+    Masked { shape, data, axes },
+    Additive { shape, data, axes },
+    Alibi { heads },
+    Relative { buckets, heads, table, bidirectional, max_distance },
+    And { left, right },
+    Or { left, right },
+    Not { mask }
+);
+
 /// How the first of a matrix's three axes is read where it is not the heads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum MaskAxes {
     /// `[batch, n_q, n_k]`
     Batch,
 }
 
+words!(MaskAxes: Batch);
+
 /// The scores that a mask meets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase"))]
 pub struct MaskSize {
     /// Queries.
     pub n_q: usize,
     /// Keys.
     pub n_k: usize,
     /// Heads; default 1.
-    #[serde(default = "one")]
     pub n_heads: usize,
     /// Batch entries; default 1.
-    #[serde(default = "one")]
     pub batch: usize,
 }
 
-fn one() -> usize {
-    1
-}
+read_fields!(MaskSize::new(n_q, n_k): n_heads, batch);
 
 impl MaskSize {
+    fn new(n_q: usize, n_k: usize) -> Self {
+        Self { n_q, n_k, n_heads: 1, batch: 1 }
+    }
+
     fn shape(&self) -> [usize; 4] {
         [self.batch, self.n_heads, self.n_q, self.n_k]
     }
@@ -212,7 +222,12 @@ impl ResolvedMask {
     pub(crate) fn with_open_keys(self, more: usize) -> Self {
         let [batch, heads, n_q, n_k] = self.shape;
         fn widened<T: Copy>(cells: &[T], n_k: usize, more: usize, with: T) -> Vec<T> {
-            cells.chunks_exact(n_k).flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(with, more))).collect()
+            let mut widened = Vec::with_capacity(cells.len() / n_k * (n_k + more));
+            for row in cells.chunks_exact(n_k) {
+                widened.extend_from_slice(row);
+                widened.resize(widened.len() + more, with);
+            }
+            widened
         }
         Self {
             shape: [batch, heads, n_q, n_k + more],
@@ -223,9 +238,8 @@ impl ResolvedMask {
 }
 
 /// Which meaning of true the PyTorch code is written for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum TorchConvention {
     /// `F.scaled_dot_product_attention`: true may attend.
     Sdpa,
@@ -234,6 +248,8 @@ pub enum TorchConvention {
     /// Either of them: added to the scores, -inf is hidden.
     Additive,
 }
+
+words!(TorchConvention: Sdpa, Mha, Additive);
 
 /// One query's row of a mask.
 #[derive(Clone, Copy)]
@@ -356,7 +372,11 @@ impl Mask {
     fn check(&self, scores: Scores) -> Result<()> {
         let Scores { size, first, real_keys, .. } = scores;
         let unfit = |shape: Vec<usize>, expected: &str| {
-            Err(AttnError::MaskShape { mask: shape, scores: size.shape().to_vec(), expected: expected.into() })
+            Err(Box::new(AttnError::MaskShape {
+                mask: shape,
+                scores: size.shape().to_vec(),
+                expected: expected.into(),
+            }))
         };
         match self {
             Self::Causal | Self::SlidingWindow { .. } | Self::Prefix { .. } => Ok(()),
@@ -460,7 +480,7 @@ fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<u
     let cells = shape.iter().fold(1u64, |cells, &axis| cells.saturating_mul(axis as u64));
     let needed = cells.saturating_mul(if has_bias { 5 } else { 1 });
     if needed > max_bytes as u64 {
-        return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+        return Err(AttnError::too_large(needed, max_bytes));
     }
     Ok(cells as usize)
 }
@@ -539,14 +559,14 @@ fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: Mas
     let covers = (real_keys..=size.n_k).contains(&four[3]) || four[3] == 1;
     let fits = covers && four[..3].iter().zip(size.shape()).all(|(&axis, scores)| axis == scores || axis == 1);
     if !fits || four.iter().product::<usize>() != cells {
-        return Err(AttnError::MaskShape {
+        return Err(Box::new(AttnError::MaskShape {
             mask: shape.to_vec(),
             scores: size.shape().to_vec(),
             expected:
                 "[n_k], [n_q, n_k], [heads, n_q, n_k], [batch, 1 or heads, n_q, n_k], or [batch, n_q, n_k] with axes \
                        \"batch\""
                     .into(),
-        });
+        }));
     }
     Ok(())
 }
@@ -854,7 +874,7 @@ mod tests {
     fn a_mask_that_fits_no_scores_names_both_shapes() {
         let mask = Mask::Keep { shape: vec![4, 4], data: vec![1; 16], axes: None };
         let error = mask.materialize(SIZE, 1 << 20).unwrap_err();
-        assert!(matches!(error, AttnError::MaskShape { ref mask, ref scores, .. }
+        assert!(matches!(*error, AttnError::MaskShape { ref mask, ref scores, .. }
             if mask == &[4, 4] && scores == &[2, 3, 5, 7]));
         for mask in [
             Mask::Padding { lengths: vec![1, 2, 3] },

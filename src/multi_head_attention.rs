@@ -281,12 +281,15 @@ impl MultiHeadAttention {
     /// The rows that the module adds behind its keys or values: the learned one, then the zeros. `[heads, 1 or 2, width]`
     fn added_rows(&self, bias: Option<&Arc<Tensor>>, width: usize) -> Arc<Tensor> {
         let heads = self.sizes.n_kv_heads;
-        let zeros = vec![0.0; if self.add_zero_attn { width } else { 0 }];
-        let data = (0..heads).flat_map(|head| {
-            let learned = bias.map_or(&[][..], |bias| &bias.data[head * width..][..width]);
-            [learned, &zeros].concat()
-        });
-        let data: Vec<f32> = data.collect();
+        let mut data = Vec::new();
+        for head in 0..heads {
+            if let Some(bias) = bias {
+                data.extend_from_slice(&bias.data[head * width..][..width]);
+            }
+            if self.add_zero_attn {
+                data.resize(data.len() + width, 0.0);
+            }
+        }
         Arc::new(Tensor { shape: vec![heads, data.len() / heads / width, width], data })
     }
 }

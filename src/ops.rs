@@ -30,7 +30,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, max_bytes: usi
     let rows = x.data.len() / d_in;
     let needed = 4 * rows as u64 * d_out as u64;
     if needed > max_bytes as u64 {
-        return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+        return Err(AttnError::too_large(needed, max_bytes));
     }
     let mut shape = x.shape.clone();
     shape[x.shape.len() - 1] = d_out;
@@ -46,7 +46,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, max_bytes: usi
 /// # Errors
 /// `invalid_option` for an axis that is not there.
 pub fn softmax(x: &Tensor, axis: isize) -> Result<Tensor> {
-    along(x, axis, softmax_row)
+    along(x, axis, &softmax_row)
 }
 
 /// The logarithm of the softmax along one axis.
@@ -54,7 +54,7 @@ pub fn softmax(x: &Tensor, axis: isize) -> Result<Tensor> {
 /// # Errors
 /// `invalid_option` for an axis that is not there.
 pub fn log_softmax(x: &Tensor, axis: isize) -> Result<Tensor> {
-    along(x, axis, |row| {
+    along(x, axis, &|row| {
         let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = row.iter().map(|&x| f64::from(x - max).exp()).sum();
         row.iter_mut().for_each(|x| *x = (f64::from(*x - max) - sum.ln()) as f32);
@@ -158,7 +158,7 @@ fn find_axis(x: &Tensor, axis: isize) -> Result<usize> {
     }
 }
 
-fn along(x: &Tensor, axis: isize, row_kernel: impl Fn(&mut [f32])) -> Result<Tensor> {
+fn along(x: &Tensor, axis: isize, row_kernel: &dyn Fn(&mut [f32])) -> Result<Tensor> {
     let axis = find_axis(x, axis)?;
     let length = x.shape[axis];
     let stride: usize = x.shape[axis + 1..].iter().product();

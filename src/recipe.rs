@@ -287,7 +287,7 @@ impl Recipe {
     fn check(&self, size: u64, max_bytes: usize) -> Result<()> {
         let needed = size.saturating_add(self.size_beside).saturating_mul(4);
         if needed > max_bytes as u64 || usize::try_from(needed).is_err() {
-            return Err(AttnError::TooLarge { needed, max_bytes: max_bytes as u64 });
+            return Err(AttnError::too_large(needed, max_bytes));
         }
         Ok(())
     }
@@ -573,8 +573,7 @@ impl Recipe {
 
 fn reserve(size: u64, max_bytes: usize) -> Result<Vec<f32>> {
     let mut numbers = Vec::new();
-    let too_large = |_| AttnError::TooLarge { needed: 4 * size, max_bytes: max_bytes as u64 };
-    numbers.try_reserve_exact(size as usize).map_err(too_large)?;
+    numbers.try_reserve_exact(size as usize).map_err(|_| AttnError::too_large(4 * size, max_bytes))?;
     Ok(numbers)
 }
 
@@ -598,7 +597,7 @@ fn row_major(shape: &[usize]) -> Vec<usize> {
 
 fn heads_of(step: &Step) -> impl Iterator<Item = (usize, usize)> {
     let (batch, heads) = (step.shape[0], step.shape[1]);
-    (0..batch).flat_map(move |batch| (0..heads).map(move |head| (batch, head)))
+    (0..batch * heads).map(move |at| (at / heads, at % heads))
 }
 
 /// The key or value head that a query head uses (Ainslie et al. 2023, grouped-query attention).

@@ -3,7 +3,6 @@
 //! An entry's name is read from the left: wrappers are dropped, a numbered container gives the layer, and what is left is a
 //! path inside the block, looked up in the tables below.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::error::{AttnError, Result};
@@ -297,15 +296,16 @@ pub(crate) fn copy(parameters: Parameters) -> StateDict {
 /// # Errors
 /// `bad_state_dict` naming the first entry that is missing, extra or of the wrong shape; then nothing was replaced.
 pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> Result<()> {
-    let mut shapes: BTreeMap<&str, &[usize]> = BTreeMap::new();
+    let mut shapes: Vec<(&str, &[usize])> = Vec::with_capacity(parameters.len());
     for (name, tensor) in &parameters {
-        shapes.insert(name, &tensor.shape);
+        let at = shapes.partition_point(|(before, _)| *before < &name[..]);
+        shapes.insert(at, (name, &tensor.shape));
     }
     let reader = Reader { target: &target, shapes: &shapes };
     reader.check_layers(&dict)?;
     let has_own_side = dict.iter().any(|(name, _)| Name::read(name).is_decoders == Some(target.is_decoder));
-    // Our name -> (the name it came under, the tensor)
-    let mut entries: BTreeMap<String, (String, Tensor)> = BTreeMap::new();
+    // Beside each of the shapes: (the name it came under, the tensor)
+    let mut entries: Vec<Option<(String, Tensor)>> = shapes.iter().map(|_| None).collect();
     for (name, tensor) in dict {
         let read = Name::read(&name);
         let is_other_side = read.is_decoders == Some(!target.is_decoder) && has_own_side;
@@ -314,15 +314,16 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> R
             continue;
         }
         for (ours, tensor) in reader.translate(&name, read, tensor)? {
-            if let Some((earlier, _)) = entries.get(&ours) {
+            let Some(at) = reader.place(&ours) else { return reader.unknown(&name) };
+            if let Some((earlier, _)) = &entries[at] {
                 return bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once");
             }
-            entries.insert(ours, (name.clone(), tensor));
+            entries[at] = Some((name.clone(), tensor));
         }
     }
     let mut loaded = Vec::with_capacity(parameters.len());
     for (name, parameter) in &parameters {
-        match entries.remove(name) {
+        match reader.place(name).and_then(|at| entries[at].take()) {
             None => return bad(name, "nothing".into(), &format!("shape {:?}", parameter.shape)),
             Some((theirs, tensor)) if tensor.shape != parameter.shape => {
                 return bad(&theirs, format!("shape {:?}", tensor.shape), &format!("shape {:?}", parameter.shape));
@@ -338,23 +339,31 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> R
 
 struct Reader<'a> {
     target: &'a Target,
-    /// The shapes of the module's parameters.
-    shapes: &'a BTreeMap<&'a str, &'a [usize]>,
+    /// The shapes of the module's parameters, in the order of the names.
+    shapes: &'a [(&'a str, &'a [usize])],
 }
 
 impl Reader<'_> {
+    fn place(&self, name: &str) -> Option<usize> {
+        self.shapes.binary_search_by(|(known, _)| (*known).cmp(name)).ok()
+    }
+
     /// A module that is no stack takes one layer.
     fn check_layers(&self, dict: &StateDict) -> Result<()> {
-        let mut layers = BTreeSet::new();
-        layers.extend(dict.iter().filter_map(|(name, _)| Name::read(name).layer));
         if self.target.kind == Kind::Stack {
             return Ok(());
         }
-        match self.target.layer {
-            Some(layer) if !layers.contains(&layer) => {
-                bad(&format!("layer {layer}"), format!("layers {layers:?}"), "a layer that is there")
+        let mut layers: Vec<usize> = Vec::new();
+        for layer in dict.iter().filter_map(|(name, _)| Name::read(name).layer) {
+            let at = layers.partition_point(|&before| before < layer);
+            if layers.get(at) != Some(&layer) {
+                layers.insert(at, layer);
             }
-            None if layers.len() > 1 => bad("layers", format!("layers {layers:?}"), "one, or the option layer"),
+        }
+        let found = || format!("layers {{{}}}", layers.iter().map(usize::to_string).collect::<Vec<_>>().join(", "));
+        match self.target.layer {
+            Some(layer) if !layers.contains(&layer) => bad(&format!("layer {layer}"), found(), "a layer that is there"),
+            None if layers.len() > 1 => bad("layers", found(), "one, or the option layer"),
             _ => Ok(()),
         }
     }
@@ -382,14 +391,14 @@ impl Reader<'_> {
             .iter()
             .map(|ours| if leaf.is_empty() { format!("{prefix}{ours}") } else { format!("{prefix}{ours}.{leaf}") })
             .collect();
-        if ours.iter().any(|ours| !self.shapes.contains_key(&ours[..])) {
+        if ours.iter().any(|ours| self.place(ours).is_none()) {
             return self.unknown(name);
         }
         self.rearrange(name, ours, layout, tensor)
     }
 
     fn unknown<T>(&self, name: &str) -> Result<T> {
-        let known: Vec<&str> = self.shapes.keys().copied().collect();
+        let known: Vec<&str> = self.shapes.iter().map(|(name, _)| *name).collect();
         bad(name, "an entry that the module does not have".into(), &format!("one of {}", known.join(", ")))
     }
 
@@ -413,7 +422,10 @@ impl Reader<'_> {
             return Some((vec![path.into()], Layout::Same));
         }
         // T5 numbers the parts of a block; the last is the feed-forward network.
-        let short = path.rsplit_once("DenseReluDense.").map_or(path, |(_, rest)| rest);
+        let short = match path.rsplit_once('.') {
+            Some((before, last)) if before.ends_with("DenseReluDense") => last,
+            _ => path,
+        };
         let of_block = BLOCK.iter().chain(&GGUF).find(|(theirs, ..)| *theirs == short);
         if let Some((_, ours, layout)) = of_block {
             let last_norm = if self.target.is_decoder { "norm3" } else { "norm2" };
@@ -434,12 +446,12 @@ impl Reader<'_> {
             Layout::Transposed | Layout::FusedTransposed => transposed(tensor),
             _ => tensor,
         };
-        let rows = |ours: &str| self.shapes[ours][0];
+        let rows = |ours: &str| self.place(ours).map_or(0, |at| self.shapes[at].1[0]);
         match layout {
             Layout::Same | Layout::Transposed => Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect()),
             Layout::HalvesByTurns => {
-                let query = &ours[0].replace("attention.key", "attention.query");
-                let width = rows(query) / self.target.n_heads;
+                let query = ours[0].split('.').map(|part| if part == "key" { "query" } else { part });
+                let width = rows(&query.collect::<Vec<_>>().join(".")) / self.target.n_heads;
                 if !tensor.shape[0].is_multiple_of(width) || width < 2 {
                     return bad(name, format!("shape {:?}", tensor.shape), &format!("whole heads of {width} rows"));
                 }
@@ -448,7 +460,7 @@ impl Reader<'_> {
                     let (head, at) = (row / width, row % width);
                     head * width + 2 * (at % half) + at / half
                 });
-                Ok(vec![(ours[0].clone(), picked(&tensor, order))])
+                Ok(vec![(ours[0].clone(), picked(&tensor, &order.collect::<Vec<_>>()))])
             }
             Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
                 let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
@@ -472,7 +484,7 @@ impl Reader<'_> {
                 if split.iter().flat_map(|(_, order)| order).any(|&row| row >= total) {
                     return bad(name, format!("shape {:?}", tensor.shape), "query, key and value of one size");
                 }
-                Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, order.into_iter()))).collect())
+                Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, &order))).collect())
             }
         }
     }
@@ -487,7 +499,7 @@ fn split_leaf(path: &[&str]) -> (String, &'static str) {
         "bias" | "beta" => (before.join("."), "bias"),
         // torch.nn.MultiheadAttention says these in one word.
         "in_proj_weight" | "q_proj_weight" | "k_proj_weight" | "v_proj_weight" => {
-            (joined(last.trim_end_matches("_weight")), "weight")
+            (joined(last.strip_suffix("_weight").unwrap_or(last)), "weight")
         }
         "in_proj_bias" => (joined("in_proj"), "bias"),
         _ => (path.join("."), ""),
@@ -505,14 +517,15 @@ fn transposed(tensor: Tensor) -> Tensor {
 }
 
 /// Some of a tensor's rows, in this order.
-fn picked(tensor: &Tensor, rows: impl Iterator<Item = usize>) -> Tensor {
+fn picked(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let width = tensor.data.len() / tensor.shape[0];
-    let data: Vec<f32> = rows.flat_map(|row| &tensor.data[row * width..][..width]).copied().collect();
+    let mut data = Vec::with_capacity(rows.len() * width);
+    rows.iter().for_each(|row| data.extend_from_slice(&tensor.data[row * width..][..width]));
     let mut shape = tensor.shape.clone();
-    shape[0] = data.len() / width;
+    shape[0] = rows.len();
     Tensor { shape, data }
 }
 
 fn bad<T>(entry: &str, found: String, expected: &str) -> Result<T> {
-    Err(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() })
+    Err(Box::new(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() }))
 }

@@ -17,11 +17,11 @@ impl Tensor {
     pub fn new(data: Vec<f32>, shape: Vec<usize>) -> Result<Self> {
         let size = shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis));
         if shape.is_empty() || size == Some(0) || size != Some(data.len()) {
-            return Err(AttnError::InvalidTensor {
+            return Err(Box::new(AttnError::InvalidTensor {
                 argument: "tensor".into(),
                 found: format!("{} numbers for shape {shape:?}", data.len()),
                 expected: "at least one axis, no empty axis, and as many numbers as the shape says".into(),
-            });
+            }));
         }
         Ok(Self { shape, data })
     }

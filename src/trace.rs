@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
+use crate::given::words;
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::recipe::{Made, Numbers, Recipe, Step};
 use crate::tensor::Tensor;
@@ -17,10 +16,10 @@ macro_rules! stages {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
         /// The stages of a pass, in the field's terms. `query` to `context` are `[heads, n, ...]`, the others `[n, ...]`,
         /// with `[batch, ...]` in front where the input has it. `cross_...` are those of a decoder's second attention.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
         pub enum Stage {
-            $(#[doc = $meaning] #[serde(rename = $name)] $variant,)*
+            $(#[doc = $meaning] $variant,)*
         }
 
         impl Stage {
@@ -29,6 +28,8 @@ macro_rules! stages {
                 match self { $(Self::$variant => $name,)* }
             }
         }
+
+        words!(Stage: $($variant),*);
     };
 }
 
@@ -113,9 +114,8 @@ impl Stage {
 }
 
 /// A stage that a trace holds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "camelCase")]
 pub struct StageInfo {
     /// Its name.
     pub name: Stage,
@@ -358,10 +358,10 @@ impl Trace {
         self.recipe.find(stage, layer).filter(|_| self.recipe.keeps()).ok_or_else(|| self.no_such(stage, layer))
     }
 
-    fn no_such(&self, stage: Stage, layer: usize) -> AttnError {
+    fn no_such(&self, stage: Stage, layer: usize) -> Box<AttnError> {
         let available =
             self.stages().into_iter().filter(|info| info.layer == layer).map(|info| info.name.name().into());
-        AttnError::NoSuchStage { stage: stage.name().into(), layer, available: available.collect() }
+        Box::new(AttnError::NoSuchStage { stage: stage.name().into(), layer, available: available.collect() })
     }
 
     fn read(&self, step: &Step) -> Tensor {

@@ -82,7 +82,8 @@ impl Transformer {
             let data = generator.embedding(options.max_length, d_model, None);
             Arc::new(Tensor { shape: vec![options.max_length, d_model], data })
         });
-        let blocks = (0..n_layers).map(|_| {
+        let mut blocks = Vec::new();
+        for _ in 0..n_layers {
             let mut attention = |of| MultiHeadAttention::new(&of, generator, max_bytes);
             let own = attention(options.attention())?;
             // A memory's rows stand nowhere beside the queries.
@@ -90,7 +91,7 @@ impl Transformer {
                 || attention(MultiHeadAttentionOptions { positions: Positions::None, ..options.attention() });
             let cross = if is_decoder { Some(Cross { attention: to_memory()?, norm2: norm() }) } else { None };
             let mut linear = |name, d_in, d_out| draw_linear(generator, name, d_in, d_out, bias);
-            Ok(Block {
+            blocks.push(Block {
                 attention: own,
                 norm1: norm(),
                 cross,
@@ -98,9 +99,8 @@ impl Transformer {
                 gate: options.gated.then(|| linear("gate", d_model, d_ff)),
                 linear2: linear("linear2", d_ff, d_model),
                 last_norm: norm(),
-            })
-        });
-        let blocks = blocks.collect::<Result<_>>()?;
+            });
+        }
         let final_norm = options.final_norm.then(norm);
         Ok(Self { options, blocks, positions, final_norm, is_decoder })
     }

@@ -38,7 +38,7 @@ fn label_heads(
     tokens: Option<&[i32]>,
     mask: Option<&Mask>,
     offset: isize,
-) -> Result<Vec<HeadLabel>, AttnError> {
+) -> attnscope::Result<Vec<HeadLabel>> {
     analysis::label_heads(weights, tokens, mask, offset, 1 << 30)
 }
 
@@ -438,7 +438,7 @@ fn ablation_is_the_pass_without_the_head() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let code = |error: AttnError| error.code().as_str();
+    let code = |error: Box<AttnError>| error.code().as_str();
     let row = tensor(&[4], |_| 0.25);
     let square = tensor(&[2, 4, 4], |_| 0.25);
     let wide = tensor(&[2, 4, 5], |_| 0.2);

@@ -10,9 +10,10 @@ use proptest::prelude::*;
 const MAX_BYTES: usize = 1 << 30;
 
 fn recompute(explanation: &Explanation) -> f64 {
-    let constant = |name| explanation.constants[name];
+    let find = |name| explanation.constants.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+    let constant = |name| find(name).unwrap();
     let products = explanation.terms.iter().map(|term| term.product).sum::<f64>();
-    let factor = explanation.constants.get("head_mask").copied().unwrap_or(1.0);
+    let factor = find("head_mask").unwrap_or(1.0);
     match explanation.operation {
         Operation::Given => explanation.value,
         Operation::Dot => (products + constant("bias")) * factor,

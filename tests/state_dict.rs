@@ -23,8 +23,8 @@ fn renamed(dict: &StateDict, names: &[(&str, &str)]) -> StateDict {
     dict.iter().map(|(name, tensor)| (rename(name), tensor.clone())).collect()
 }
 
-fn bad_entry(result: Result<(), AttnError>) -> String {
-    match result.unwrap_err() {
+fn bad_entry(result: attnscope::Result<()>) -> String {
+    match *result.unwrap_err() {
         AttnError::BadStateDict { entry, .. } => entry,
         other => panic!("{other}"),
     }

@@ -33,7 +33,7 @@ pub fn label_heads(
 ) -> Thrown<JsValue> {
     let (weights, mask) = (tensor_in(weights)?, optional_mask(mask)?);
     let labels = analysis::label_heads(&weights, tokens.as_deref(), mask.as_ref(), offset, limit(max_bytes));
-    labels.map(|labels| plain(&labels)).map_err(throw)
+    labels.map(|labels| plain(labels)).map_err(throw)
 }
 
 #[wasm_bindgen]
@@ -49,7 +49,7 @@ pub fn mask_effect(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
         ("change", tensor_out(&effect.change)),
         ("freed", tensor_out(&effect.freed)),
         ("freedByHead", tensor_out(&effect.freed_by_head)),
-        ("gains", plain(&effect.gains)),
+        ("gains", plain(effect.gains)),
     ]))
 }
 

@@ -256,7 +256,7 @@ impl RawTrace {
 
     pub fn explain(&self, stage: JsValue, layer: usize, index: Vec<usize>) -> Thrown<JsValue> {
         let stage: Stage = read(stage)?;
-        self.0.explain(stage, layer, &index).map(|explanation| plain(&explanation)).map_err(throw)
+        self.0.explain(stage, layer, &index).map(|explanation| plain(explanation)).map_err(throw)
     }
 
     pub fn remask(&self, mask: JsValue, settings: JsValue, watch: Option<Function>) -> Thrown<RawTrace> {
@@ -275,7 +275,7 @@ fn count(size: f64, max_bytes: f64) -> Thrown<usize> {
     if needed <= max_bytes && size <= f64::from(u32::MAX) {
         Ok(size as usize)
     } else {
-        Err(throw(AttnError::TooLarge { needed: needed as u64, max_bytes: max_bytes as u64 }))
+        Err(throw(Box::new(AttnError::TooLarge { needed: needed as u64, max_bytes: max_bytes as u64 })))
     }
 }
 
@@ -322,7 +322,7 @@ impl RawGenerator {
         let numbers = self.0.randint(low as i64, high as i64, count(2.0 * size, max_bytes)? / 2);
         let numbers = numbers.map_err(|error| {
             let (option, found, expected) = ("high".into(), high.to_string(), error.to_string());
-            throw(AttnError::InvalidOption { option, found, expected })
+            throw(Box::new(AttnError::InvalidOption { option, found, expected }))
         })?;
         Ok(numbers.into_iter().map(|number| number as f64).collect())
     }

@@ -1,6 +1,6 @@
 //! Values across the wall: tensors as copies, options as typed objects.
 
-use attnscope::Tensor;
+use attnscope::{Plain, Tensor};
 use js_sys::{Array, Float32Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
@@ -44,10 +44,25 @@ pub fn object(entries: &[(&str, JsValue)]) -> JsValue {
     object.into()
 }
 
-/// A plain object of a Rust value.
-pub fn plain<T: serde::Serialize>(value: &T) -> JsValue {
-    let serializer = serde_wasm_bindgen::Serializer::json_compatible();
-    value.serialize(&serializer).unwrap_or(JsValue::UNDEFINED)
+/// A value of JavaScript.
+pub fn plain(value: impl Into<Plain>) -> JsValue {
+    fn given(value: Plain) -> JsValue {
+        match value {
+            Plain::Null => JsValue::NULL,
+            Plain::Number(number) => number.into(),
+            Plain::Text(text) => text.into(),
+            Plain::List(list) => list.into_iter().map(given).collect::<Array>().into(),
+            Plain::Object(fields) => {
+                let object = Object::new();
+                for (name, value) in fields {
+                    // Setting a property of a plain object does not fail.
+                    let _ = Reflect::set(&object, &name.into(), &given(value));
+                }
+                object.into()
+            }
+        }
+    }
+    given(value.into())
 }
 
 /// Bytes from JavaScript's numbers, which may be larger than any address here.

@@ -7,9 +7,9 @@ use wasm_bindgen::prelude::*;
 use crate::convert::plain;
 
 /// The JavaScript error of an engine error.
-pub fn throw(error: AttnError) -> JsValue {
+pub fn throw(error: Box<AttnError>) -> JsValue {
     let thrown = Error::new(&error.to_string());
-    for (name, value) in [("code", error.code().as_str().into()), ("details", plain(&error))] {
+    for (name, value) in [("code", error.code().as_str().into()), ("details", plain(*error))] {
         // Setting a property of a new error does not fail.
         let _ = Reflect::set(&thrown, &name.into(), &value);
     }

@@ -20,15 +20,12 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use attnscope::{AttnError, Tensor};
-use serde::{Deserialize, Serialize};
+use attnscope::{AttnError, Result, Tensor};
 
 use scan::Quoted;
 use source::{Budget, Source};
 
-/// Kept small behind a pointer, for it is handed on at almost every step.
 type Fault = Box<AttnError>;
-type Result<T> = std::result::Result<T, Fault>;
 
 /// A tensor and its name in the file.
 type Named = (String, Tensor);
@@ -47,9 +44,8 @@ enum Place {
 }
 
 /// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "FileFormat"))]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename = "FileFormat", rename_all = "lowercase"))]
 pub enum Format {
     /// [safetensors](https://huggingface.co/docs/safetensors/index#format)
     Safetensors,
@@ -59,7 +55,7 @@ pub enum Format {
     Npz,
     /// What [`torch.save`](https://docs.pytorch.org/docs/stable/notes/serialization.html) writes, today's format and the older.
     /// Read only.
-    #[serde(rename = "pt", alias = "pth")]
+    #[cfg_attr(feature = "typescript", ts(rename = "pt"))]
     Torch,
     /// A matrix as [comma-separated](https://www.rfc-editor.org/rfc/rfc4180) numbers; read with semicolons too.
     Csv,
@@ -84,11 +80,11 @@ const FORMATS: [(&str, Format); 9] = [
 ];
 
 impl FromStr for Format {
-    type Err = AttnError;
+    type Err = Fault;
 
     /// # Errors
     /// `invalid_option` for a name that no format has.
-    fn from_str(name: &str) -> attnscope::Result<Self> {
+    fn from_str(name: &str) -> Result<Self> {
         let known = FORMATS.iter().find(|(known, _)| *known == name);
         known
             .map(|(_, format)| *format)
@@ -96,8 +92,8 @@ impl FromStr for Format {
     }
 }
 
-fn option(format: impl Display, expected: &str) -> AttnError {
-    AttnError::InvalidOption { option: "format".into(), found: format.to_string(), expected: expected.into() }
+fn option(format: impl Display, expected: &str) -> Fault {
+    Box::new(AttnError::InvalidOption { option: "format".into(), found: format.to_string(), expected: expected.into() })
 }
 
 impl Format {
@@ -161,15 +157,7 @@ impl Format {
 /// `bad_file` with the place of what is wrong: the byte, or line and column (in tables the column counts cells), or the path in
 /// nested arrays. `too_large` where the tensors and what is inflated for them need more than `max_bytes`; sizes are checked
 /// before anything is allocated.
-pub fn read_tensors(
-    bytes: &[u8],
-    format: Option<Format>,
-    max_bytes: usize,
-) -> attnscope::Result<Vec<(String, Tensor)>> {
-    read(bytes, format, max_bytes).map_err(|fault| *fault)
-}
-
-fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Named>> {
+pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<(String, Tensor)>> {
     let mut budget = Budget::new(max_bytes);
     let mut format = format.unwrap_or_else(|| Format::of(bytes));
     let source = Source::new(format, bytes);
@@ -213,16 +201,16 @@ fn read(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> Result<Vec<Na
 /// # Errors
 /// `invalid_option` for a format that is only read, or that does not hold as many tensors; `shape_mismatch` for a table of what
 /// is no matrix; `invalid_tensor` for a name given twice, or one that the format cannot hold.
-pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> attnscope::Result<Vec<u8>> {
+pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> Result<Vec<u8>> {
     let mut names = Names::new();
     let may_be_long = format != Format::Npz;
     for (name, _) in tensors {
         if names.insert(name, 0).is_some() || !(may_be_long || name.len() < zip::LONGEST_NAME) {
-            return Err(AttnError::InvalidTensor {
+            return Err(Box::new(AttnError::InvalidTensor {
                 argument: name.clone(),
                 found: "a name that is taken or too long".into(),
                 expected: "names that differ, in npz of less than 65000 bytes".into(),
-            });
+            }));
         }
     }
     let one = || match tensors {
@@ -235,11 +223,11 @@ pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> attnscope:
         Format::Npz if tensors.len() <= zip::MOST_MEMBERS => Ok(npz::write(tensors)),
         Format::Csv => match one()? {
             (_, matrix) if matrix.shape.len() == 2 => Ok(table::write(matrix)),
-            (name, other) => Err(AttnError::ShapeMismatch {
+            (name, other) => Err(Box::new(AttnError::ShapeMismatch {
                 argument: name.clone(),
                 found: other.shape.clone(),
                 expected: "a matrix of two axes".into(),
-            }),
+            })),
         },
         Format::Json => Ok(json::write(tensors)),
         _ => Err(option(format.name(), "safetensors, npy, npz, csv or json")),

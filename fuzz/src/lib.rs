@@ -53,11 +53,11 @@ pub fn file(bytes: &[u8], format: Option<Format>) {
                 match read_tensors(&written, Some(format), MAX_BYTES) {
                     Ok(back) => assert!(same(&back, &tensors), "{format:?}"),
                     // What is written may take more than what was read.
-                    Err(error) => assert!(matches!(error, AttnError::TooLarge { .. }), "{format:?}: {error}"),
+                    Err(error) => assert!(matches!(*error, AttnError::TooLarge { .. }), "{format:?}: {error}"),
                 }
             }
         }
-        Err(error) => assert!(matches!(error, AttnError::BadFile { .. } | AttnError::TooLarge { .. }), "{error}"),
+        Err(error) => assert!(matches!(*error, AttnError::BadFile { .. } | AttnError::TooLarge { .. }), "{error}"),
     });
 }
 

@@ -1,9 +1,8 @@
 //! What differs between two passes: where a mask sent the weight it freed, and how far each output moved.
 
-use serde::Serialize;
-
 use super::same_shape;
 use crate::error::Result;
+use crate::plain::Plain;
 use crate::tensor::Tensor;
 
 /// The most cells that [`MaskEffect::gains`] lists.
@@ -28,7 +27,7 @@ pub struct MaskEffect {
 }
 
 /// One cell before and after.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct CellChange {
     /// Its place, such as `[head, query, key]`.
@@ -39,6 +38,17 @@ pub struct CellChange {
     pub after: f32,
     /// after - before
     pub change: f32,
+}
+
+impl From<CellChange> for Plain {
+    fn from(cell: CellChange) -> Self {
+        Self::Object(vec![
+            ("index", cell.index.into()),
+            ("before", cell.before.into()),
+            ("after", cell.after.into()),
+            ("change", cell.change.into()),
+        ])
+    }
 }
 
 /// What a mask freed and where it went, from the weights without it and with it, both `[..., n_q, n_k]`. A row's freed

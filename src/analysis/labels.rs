@@ -1,17 +1,16 @@
 //! What a head does, read from its weights: a label and the scores it rests on.
 
-use serde::Serialize;
-
 use super::rows::nats;
 use crate::config::MASK_FILL;
 use crate::error::{AttnError, Result};
+use crate::given::words;
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
+use crate::plain::Plain;
 use crate::tensor::Tensor;
 
 /// What the rows of a head have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum HeadPattern {
     /// They attend to the token before.
     PreviousToken,
@@ -29,8 +28,10 @@ pub enum HeadPattern {
     Mixed,
 }
 
+words!(HeadPattern: PreviousToken, NextToken, FirstToken, Diagonal, SameToken, Uniform, Mixed);
+
 /// A number for each pattern; null where no row could show it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PatternScores {
     /// j = i - 1
@@ -48,7 +49,7 @@ pub struct PatternScores {
 }
 
 /// What a head does.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct HeadLabel {
     /// The pattern, "mixed" where none is clear.
@@ -59,6 +60,30 @@ pub struct HeadLabel {
     pub scores: PatternScores,
     /// What the same rows would score if they spread their weight evenly.
     pub chance: PatternScores,
+}
+
+impl From<PatternScores> for Plain {
+    fn from(scores: PatternScores) -> Self {
+        Self::Object(vec![
+            ("previous_token", scores.previous_token.into()),
+            ("next_token", scores.next_token.into()),
+            ("first_token", scores.first_token.into()),
+            ("diagonal", scores.diagonal.into()),
+            ("same_token", scores.same_token.into()),
+            ("uniform", scores.uniform.into()),
+        ])
+    }
+}
+
+impl From<HeadLabel> for Plain {
+    fn from(head: HeadLabel) -> Self {
+        Self::Object(vec![
+            ("label", head.label.into()),
+            ("score", head.score.into()),
+            ("scores", head.scores.into()),
+            ("chance", head.chance.into()),
+        ])
+    }
 }
 
 /// From here on a head is uniform: its rows have 98 % of the entropy they could have.

@@ -15,7 +15,7 @@ use attnscope_kernels::matmul::{Matrix, matmul};
 pub fn rollout(layers: &[Tensor], residual: bool) -> Result<Tensor> {
     let Some((first, above)) = layers.split_first() else {
         let (found, expected) = ("no layer".into(), "the weights of at least one layer".into());
-        return Err(AttnError::InvalidTensor { argument: "weights".into(), found, expected });
+        return Err(Box::new(AttnError::InvalidTensor { argument: "weights".into(), found, expected }));
     };
     let (batch, heads, n) = match first.shape[..] {
         [heads, n, keys] if n == keys => (None, heads, n),

@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 /// # Errors
 /// `shape_mismatch` for fewer than two axes.
 pub fn entropy(weights: &Tensor) -> Result<Tensor> {
-    each_row(weights, |_, row| nats(row.iter().map(|&weight| f64::from(weight))))
+    each_row(weights, &|_, row| nats(row.iter().map(|&weight| f64::from(weight))))
 }
 
 /// How many keys each row attends to in effect, exp(H) with H the row's [`entropy`]: `[..., n_q, n_k]` gives
@@ -20,7 +20,7 @@ pub fn entropy(weights: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// `shape_mismatch` for fewer than two axes.
 pub fn effective_keys(weights: &Tensor) -> Result<Tensor> {
-    each_row(weights, |_, row| {
+    each_row(weights, &|_, row| {
         if row.iter().all(|&weight| weight == 0.0) {
             return 0.0;
         }
@@ -35,7 +35,7 @@ pub fn effective_keys(weights: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// `shape_mismatch` for fewer than two axes.
 pub fn mean_distance(weights: &Tensor, offset: isize) -> Result<Tensor> {
-    each_row(weights, |query, row| {
+    each_row(weights, &|query, row| {
         let position = query as isize + offset;
         row.iter().enumerate().map(|(key, &weight)| f64::from(weight) * position.abs_diff(key as isize) as f64).sum()
     })
@@ -45,7 +45,7 @@ pub(super) fn nats(weights: impl Iterator<Item = f64>) -> f64 {
     weights.filter(|&weight| weight != 0.0).fold(0.0, |sum, weight| sum - weight * weight.ln())
 }
 
-fn each_row(weights: &Tensor, number: impl Fn(usize, &[f32]) -> f64) -> Result<Tensor> {
+fn each_row(weights: &Tensor, number: &dyn Fn(usize, &[f32]) -> f64) -> Result<Tensor> {
     let [leading @ .., n_q, n_k] = &weights.shape[..] else {
         return Err(AttnError::shape("weights", &weights.shape, "[..., n_q, n_k]"));
     };

@@ -17,7 +17,10 @@ pub fn start() {
 pub fn read_tensors(bytes: &Uint8Array, format: Option<String>, max_bytes: f64) -> Thrown<Array> {
     let format = format.map(|name| name.parse()).transpose().map_err(throw)?;
     if f64::from(bytes.length()) > max_bytes {
-        return Err(throw(AttnError::TooLarge { needed: bytes.length().into(), max_bytes: max_bytes as u64 }));
+        return Err(throw(Box::new(AttnError::TooLarge {
+            needed: bytes.length().into(),
+            max_bytes: max_bytes as u64,
+        })));
     }
     attnscope_files::read_tensors(&bytes.to_vec(), format, limit(max_bytes)).map(dict_out).map_err(throw)
 }

@@ -1,0 +1,321 @@
+//! Options, masks and words as another language gives them, read into the engine's types. A value that does not fit is
+//! `invalid_option` with its place, what was found and what was expected.
+//!
+//! Written by hand and not with serde, whose readers are a fifth of the engine's WebAssembly.
+
+use crate::error::{AttnError, Result};
+
+/// A value of another language.
+pub trait Given: Sized {
+    /// Whether there is none.
+    fn is_absent(&self) -> bool;
+    /// As true or false.
+    fn flag(&self) -> Option<bool>;
+    /// As a number.
+    fn number(&self) -> Option<f64>;
+    /// As a word.
+    fn text(&self) -> Option<String>;
+    /// As bytes.
+    fn bytes(&self) -> Option<Vec<u8>>;
+    /// As a list.
+    fn items(&self) -> Option<Vec<Self>>;
+    /// As an object, by name.
+    fn entries(&self) -> Option<Vec<(String, Self)>>;
+    /// As a message has it.
+    fn shown(&self) -> String;
+}
+
+/// What is read from a [`Given`].
+pub trait Read: Sized {
+    /// # Errors
+    /// A [`Misfit`] where the value is no such thing.
+    fn read<G: Given>(given: &G) -> Fit<Self>;
+
+    /// What a missing field is, where it may be missing.
+    fn missing() -> Option<Self> {
+        None
+    }
+}
+
+/// What fits, or else what did not.
+pub type Fit<T> = std::result::Result<T, Box<Misfit>>;
+
+/// A value that does not fit.
+#[derive(Debug)]
+pub struct Misfit {
+    /// From the outermost name or index to the value, such as `headMask[1]`.
+    place: String,
+    found: String,
+    expected: String,
+}
+
+impl Misfit {
+    fn new(given: &impl Given, expected: &str) -> Box<Self> {
+        Box::new(Self { place: String::new(), found: given.shown(), expected: expected.into() })
+    }
+
+    /// Seen from one level further out.
+    pub(crate) fn within(mut self: Box<Self>, step: &str) -> Box<Self> {
+        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
+        self.place = [step, dot, &self.place].concat();
+        self
+    }
+
+    fn error(self, outermost: &str) -> Box<AttnError> {
+        let option = if self.place.is_empty() { outermost.into() } else { self.place };
+        Box::new(AttnError::InvalidOption { option, found: self.found, expected: self.expected })
+    }
+}
+
+/// What a whole argument is; `outermost` names it in a message.
+///
+/// # Errors
+/// `invalid_option` where the value does not fit.
+pub fn read<T: Read>(given: &impl Given, outermost: &str) -> Result<T> {
+    T::read(given).map_err(|misfit| misfit.error(outermost))
+}
+
+/// An options object. `also` are options that others read, for the message alone.
+///
+/// # Errors
+/// `invalid_option` where the value does not fit.
+pub fn read_options<T: Read>(given: &impl Given, also: &[&str]) -> Result<T> {
+    T::read(given).map_err(|mut misfit| {
+        if misfit.found == UNKNOWN {
+            also.iter().for_each(|name| misfit.expected.extend([", ", name]));
+        }
+        misfit.error("options")
+    })
+}
+
+const UNKNOWN: &str = "an unknown option";
+
+fn listed(names: &[String]) -> String {
+    ["one of ", &names.join(", ")].concat()
+}
+
+fn whole(given: &impl Given, expected: &str) -> Fit<i64> {
+    /// The largest that JavaScript's numbers count to.
+    const LARGEST: f64 = (1u64 << 53) as f64;
+    match given.number() {
+        Some(number) if number.fract() == 0.0 && number.abs() <= LARGEST => Ok(number as i64),
+        _ => Err(Misfit::new(given, expected)),
+    }
+}
+
+impl Read for i64 {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        whole(given, "i64")
+    }
+}
+
+impl Read for i32 {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        whole(given, "i32")?.try_into().map_err(|_| Misfit::new(given, "i32"))
+    }
+}
+
+impl Read for usize {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        let expected = "a whole number of at least 0";
+        whole(given, expected)?.try_into().map_err(|_| Misfit::new(given, expected))
+    }
+}
+
+impl Read for f64 {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        given.number().ok_or_else(|| Misfit::new(given, "a number"))
+    }
+}
+
+impl Read for f32 {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        f64::read(given).map(|number| number as f32)
+    }
+}
+
+impl Read for bool {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        given.flag().ok_or_else(|| Misfit::new(given, "a boolean"))
+    }
+}
+
+impl Read for Vec<u8> {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        given.bytes().ok_or_else(|| Misfit::new(given, "byte array"))
+    }
+}
+
+impl<T: Read> Read for Vec<T> {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
+        let item = |(at, item)| T::read(item).map_err(|misfit| misfit.within(&format!("[{at}]")));
+        items.iter().enumerate().map(item).collect()
+    }
+}
+
+impl<T: Read> Read for Box<T> {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        T::read(given).map(Self::new)
+    }
+}
+
+impl<T: Read> Read for Option<T> {
+    fn read<G: Given>(given: &G) -> Fit<Self> {
+        if given.is_absent() { Ok(None) } else { T::read(given).map(Some) }
+    }
+
+    fn missing() -> Option<Self> {
+        Some(None)
+    }
+}
+
+/// The fields of an object. Their names are the Rust fields', in JavaScript's spelling.
+pub(crate) struct Fields<G>(Vec<(String, G)>);
+
+impl<G: Given> Fields<G> {
+    /// Refuses what is no object, and a name that is none of `names`.
+    pub fn of(given: &G, names: &[&str]) -> Fit<Self> {
+        let entries = given.entries().ok_or_else(|| Misfit::new(given, "an object"))?;
+        let names: Vec<String> = names.iter().map(|name| camel_case(name)).collect();
+        match entries.iter().find(|(name, _)| !names.contains(name)) {
+            Some((name, _)) => {
+                Err(Box::new(Misfit { place: name.clone(), found: UNKNOWN.into(), expected: listed(&names) }))
+            }
+            None => Ok(Self(entries)),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&G> {
+        self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value)
+    }
+
+    pub fn needed<T: Read>(&self, name: &str) -> Fit<T> {
+        let name = camel_case(name);
+        match self.find(&name) {
+            Some(value) => T::read(value).map_err(|misfit| misfit.within(&name)),
+            None => T::missing()
+                .ok_or_else(|| Box::new(Misfit { place: name, found: "undefined".into(), expected: "a value".into() })),
+        }
+    }
+
+    /// Leaves the field as it is where it is not given.
+    pub fn set<T: Read>(&self, name: &str, field: &mut T) -> Fit<()> {
+        if self.find(&camel_case(name)).is_some() {
+            *field = self.needed(name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which variant, and its content: it is a word, or an object with the one name that says which it is.
+pub(crate) fn variant<G: Given>(given: &G, names: &[&str], spell: fn(&str) -> String) -> Fit<(usize, Option<G>)> {
+    let names: Vec<String> = names.iter().map(|name| spell(name)).collect();
+    let named = match (given.text(), given.entries().map(<[_; 1]>::try_from)) {
+        (Some(name), _) => Some((name, None)),
+        (None, Some(Ok([(name, content)]))) => Some((name, Some(content))),
+        _ => None,
+    };
+    named
+        .and_then(|(name, content)| Some((names.iter().position(|known| *known == name)?, content)))
+        .ok_or_else(|| Misfit::new(given, &listed(&names)))
+}
+
+/// The fields of a variant: none are looked for where it has none.
+pub(crate) fn fields_of<G: Given>(content: Option<G>, names: &[&str]) -> Fit<Fields<G>> {
+    match content {
+        _ if names.is_empty() => Ok(Fields(vec![])),
+        Some(content) => Fields::of(&content, names),
+        None => Err(Box::new(Misfit { place: String::new(), found: "undefined".into(), expected: "an object".into() })),
+    }
+}
+
+/// `d_model` as `dModel`, `SlidingWindow` as `slidingWindow`.
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut spelt = String::new();
+    let mut starts_word = false;
+    for letter in name.chars() {
+        match letter {
+            '_' => {}
+            _ if spelt.is_empty() => spelt.push(letter.to_ascii_lowercase()),
+            _ if starts_word => spelt.push(letter.to_ascii_uppercase()),
+            _ => spelt.push(letter),
+        }
+        starts_word = letter == '_';
+    }
+    spelt
+}
+
+/// `GeluTanh` as `gelu_tanh`.
+pub(crate) fn snake_case(name: &str) -> String {
+    let mut spelt = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !spelt.is_empty() {
+            spelt.push('_');
+        }
+        spelt.push(letter.to_ascii_lowercase());
+    }
+    spelt
+}
+
+/// Reads an options object: the fields that must be given make it with its defaults, the others are set in it.
+macro_rules! read_fields {
+    ($type:ident::$new:ident($($needed:ident),*): $($field:ident),*) => {
+        impl $crate::given::Read for $type {
+            fn read<G: $crate::given::Given>(given: &G) -> $crate::given::Fit<Self> {
+                const NAMES: &[&str] = &[$(stringify!($needed),)* $(stringify!($field)),*];
+                let fields = $crate::given::Fields::of(given, NAMES)?;
+                let mut read = Self::$new($(fields.needed(stringify!($needed))?),*);
+                // Without `..`: a field that is not listed does not compile.
+                let Self { $($needed: _,)* $($field),* } = &mut read;
+                $(fields.set(stringify!($field), $field)?;)*
+                Ok(read)
+            }
+        }
+    };
+}
+
+/// Reads one word of a few, and gives it.
+macro_rules! words {
+    ($type:ident: $($variant:ident),*) => {
+        impl $crate::given::Read for $type {
+            fn read<G: $crate::given::Given>(given: &G) -> $crate::given::Fit<Self> {
+                const NAMES: &[&str] = &[$(stringify!($variant)),*];
+                const VARIANTS: &[$type] = &[$($type::$variant),*];
+                let (at, _) = $crate::given::variant(given, NAMES, $crate::given::snake_case)?;
+                Ok(VARIANTS[at])
+            }
+        }
+
+        impl From<$type> for $crate::plain::Plain {
+            fn from(value: $type) -> Self {
+                $crate::given::snake_case(match value { $($type::$variant => stringify!($variant)),* }).into()
+            }
+        }
+    };
+}
+
+/// Reads one variant of a few, each with its fields.
+macro_rules! read_variants {
+    ($type:ident: $($variant:ident { $($field:ident),* }),*) => {
+        impl $crate::given::Read for $type {
+            fn read<G: $crate::given::Given>(given: &G) -> $crate::given::Fit<Self> {
+                #[derive(Clone, Copy)]
+                enum Kind { $($variant),* }
+                const NAMES: &[&str] = &[$(stringify!($variant)),*];
+                const KINDS: &[Kind] = &[$(Kind::$variant),*];
+                let (at, content) = $crate::given::variant(given, NAMES, $crate::given::camel_case)?;
+                const FIELDS: &[&[&str]] = &[$(&[$(stringify!($field)),*]),*];
+                let read = || {
+                    let fields = $crate::given::fields_of(content, FIELDS[at])?;
+                    Ok(match KINDS[at] {
+                        $(Kind::$variant => Self::$variant { $($field: fields.needed(stringify!($field))?),* },)*
+                    })
+                };
+                read().map_err(|misfit: Box<$crate::given::Misfit>| misfit.within(&$crate::given::camel_case(NAMES[at])))
+            }
+        }
+    };
+}
+
+pub(crate) use {read_fields, read_variants, words};
