@@ -87,7 +87,7 @@ function wasm(crate, variant, glue, binary) {
   const features = variant === "relaxed" ? ["--enable-relaxed-simd"] : [];
   const [from, to] = [`${out}/${glue}_bg.wasm`, `js/wasm/${binary}.wasm`];
   // Nothing lies in the first kilobyte but the end of the stack.
-  const small = ["-Oz", "--converge", "--low-memory-unused"];
+  const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
   npx("binaryen/bin/wasm-opt", ...small, "--enable-simd", ...features, from, "-o", to);
   cpSync(`${out}/${glue}.js`, `js/wasm/${glue}.js`);
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types.

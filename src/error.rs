@@ -87,10 +87,13 @@ pub enum AttnError {
 }
 
 fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> String {
-    let offset = offset.map(|offset| format!(", byte {offset}"));
-    let line = line.map(|line| format!(", line {line}"));
-    let column = column.map(|column| format!(", column {column}"));
-    [offset, line, column].into_iter().flatten().collect()
+    let mut place = String::new();
+    for (name, at) in [("byte", offset), ("line", line.map(|at| at as u64)), ("column", column.map(|at| at as u64))] {
+        if let Some(at) = at {
+            place.extend([", ", name, " ", &at.to_string()]);
+        }
+    }
+    place
 }
 
 impl From<AttnError> for Plain {

@@ -147,8 +147,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             (Operation::Dot, formula, terms, vec![("bias", 0.0)])
         }
         Made::Scaled { from, factor } => {
-            let mut term = pair(0, number(step_of(*from), index), f64::from(*factor));
-            term.label = "scale".into();
+            let term = term("scale", number(step_of(*from), index), f64::from(*factor));
             (Operation::Scale, format!("{to}[i, j] = {}[i, j] · scale", name(*from)), vec![term], vec![])
         }
         Made::Softcap { from, cap } => {
@@ -258,10 +257,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             }
         }
         Made::Product { left, right } => {
-            let term = Term {
-                label: name(*right).into(),
-                ..pair(0, number(step_of(*left), index), number(step_of(*right), index))
-            };
+            let term = term(name(*right), number(step_of(*left), index), number(step_of(*right), index));
             (
                 Operation::Scale,
                 format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)),
@@ -271,10 +267,11 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
         }
         Made::Dropped { from, factors } => {
             let source = step_of(*from);
-            let term = Term {
-                label: "dropout".into(),
-                ..pair(0, number(source, index), f64::from(factors[step.at(index) - step.at(&vec![0; index.len()])]))
-            };
+            let term = term(
+                "dropout",
+                number(source, index),
+                f64::from(factors[step.at(index) - step.at(&vec![0; index.len()])]),
+            );
             (Operation::Scale, format!("{to} = {} · (0 or 1 / (1 - p))", name(*from)), vec![term], vec![])
         }
         Made::Joined { before, from, after } => {
@@ -316,8 +313,8 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                     let other = places[1 - side];
                     let sign = if side == 0 { -1.0 } else { 1.0 };
                     let terms = vec![
-                        Term { label: "cos".into(), ..pair(0, number(source, index), cos) },
-                        Term { label: "sin".into(), ..pair(0, number(source, &[batch, head, i, other]), sign * sin) },
+                        term("cos", number(source, index), cos),
+                        term("sin", number(source, &[batch, head, i, other]), sign * sin),
                     ];
                     let from = name(*from);
                     let sign = if side == 0 { "-" } else { "+" };
@@ -355,14 +352,19 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
     }
 }
 
+fn term(label: &str, left: f64, right: f64) -> Term {
+    Term { label: label.into(), left, right, product: left * right }
+}
+
 fn pair(label: usize, left: f64, right: f64) -> Term {
-    Term { label: label.to_string(), left, right, product: left * right }
+    term(&label.to_string(), left, right)
 }
 
 fn single(label: &str, value: f64) -> Term {
-    Term { label: label.into(), left: value, right: 1.0, product: value }
+    term(label, value, 1.0)
 }
 
 fn four(index: &[usize]) -> [usize; 4] {
-    index.try_into().expect("a stage of the heads has four axes")
+    let &[batch, head, i, c] = index else { unreachable!("a stage of the heads has four axes") };
+    [batch, head, i, c]
 }

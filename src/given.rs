@@ -1,7 +1,7 @@
 //! Options, masks and words as another language gives them, read into the engine's types. A value that does not fit is
 //! `invalid_option` with its place, what was found and what was expected.
 //!
-//! Written by hand and not with serde, whose readers are a fifth of the engine's WebAssembly.
+//! Not by serde, whose code for the same was a fifth of the engine's WebAssembly.
 
 use crate::error::{AttnError, Result};
 
@@ -149,8 +149,11 @@ impl Read for Vec<u8> {
 impl<T: Read> Read for Vec<T> {
     fn read<G: Given>(given: &G) -> Fit<Self> {
         let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
-        let item = |(at, item)| T::read(item).map_err(|misfit| misfit.within(&format!("[{at}]")));
-        items.iter().enumerate().map(item).collect()
+        let mut read = Self::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            read.push(T::read(item).map_err(|misfit| misfit.within(&format!("[{at}]")))?);
+        }
+        Ok(read)
     }
 }
 
@@ -186,26 +189,30 @@ impl<G: Given> Fields<G> {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&G> {
-        self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value)
+    /// Whether the field is given, and then reads it; the same code for fields of any type.
+    fn find(&self, name: &str, read: &mut dyn FnMut(&G) -> Fit<()>) -> Fit<bool> {
+        let name = camel_case(name);
+        match self.0.iter().find(|(given, _)| *given == name) {
+            Some((_, value)) => read(value).map(|()| true).map_err(|misfit| misfit.within(&name)),
+            None => Ok(false),
+        }
     }
 
     pub fn needed<T: Read>(&self, name: &str) -> Fit<T> {
-        let name = camel_case(name);
-        match self.find(&name) {
-            Some(value) => T::read(value).map_err(|misfit| misfit.within(&name)),
-            None => T::missing()
-                .ok_or_else(|| Box::new(Misfit { place: name, found: "undefined".into(), expected: "a value".into() })),
-        }
+        let mut field = T::missing();
+        self.find(name, &mut |value| T::read(value).map(|read| field = Some(read)))?;
+        field.ok_or_else(|| missing(name))
     }
 
     /// Leaves the field as it is where it is not given.
     pub fn set<T: Read>(&self, name: &str, field: &mut T) -> Fit<()> {
-        if self.find(&camel_case(name)).is_some() {
-            *field = self.needed(name)?;
-        }
-        Ok(())
+        self.find(name, &mut |value| T::read(value).map(|read| *field = read)).map(|_| ())
     }
+}
+
+#[cold]
+fn missing(name: &str) -> Box<Misfit> {
+    Box::new(Misfit { place: camel_case(name), found: "undefined".into(), expected: "a value".into() })
 }
 
 /// Which variant, and its content: it is a word, or an object with the one name that says which it is.

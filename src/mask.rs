@@ -660,7 +660,10 @@ impl Mask {
                 keep(format!("((i - j) % {stride} == 0) & ((i - j).abs() < {})", width.saturating_mul(*stride)))
             }
             Self::PerHead { masks } => {
-                let codes = masks.iter().map(Self::code).collect::<Result<Vec<_>>>()?;
+                let mut codes = Vec::with_capacity(masks.len());
+                for mask in masks {
+                    codes.push(mask.code()?);
+                }
                 let heads = masks.len();
                 let stack = |part: fn(&Code) -> &Option<String>, otherwise: &str| {
                     codes.iter().any(|code| part(code).is_some()).then(|| {

@@ -100,11 +100,8 @@ impl MultiHeadAttention {
     /// # Errors
     /// `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded.
     pub fn load_state_dict(&mut self, dict: StateDict, layer: Option<usize>) -> Result<()> {
-        let mut loaded = self.clone();
         let target = Target::attention(self.sizes.n_heads, layer);
-        state_dict::load(dict, loaded.parameters(), target)?;
-        *self = loaded;
-        Ok(())
+        state_dict::load(dict, self.parameters(), target)
     }
 
     pub(crate) fn parameters(&mut self) -> Parameters<'_> {

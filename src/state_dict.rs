@@ -73,19 +73,19 @@ const NO_PARAMETERS: [&str; 8] = [
 const FINAL_NORMS: [&str; 7] =
     ["norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "layer_norm", "output_norm"];
 
-/// The attention inside a block, longer names first.
+/// The attention inside a block, longer names first, and ours.
 const ATTENTIONS: [(&str, &str); 11] = [
-    ("attention.self", "attention"),
-    ("attention.attention", "attention"),
-    ("layer.0.SelfAttention", "attention"),
-    ("layer.1.EncDecAttention", "cross_attention"),
-    ("cross_attention", "cross_attention"),
-    ("multihead_attn", "cross_attention"),
-    ("encoder_attn", "cross_attention"),
-    ("attention", "attention"),
-    ("self_attn", "attention"),
-    ("self_attention", "attention"),
-    ("attn", "attention"),
+    ("attention.self", "attention."),
+    ("attention.attention", "attention."),
+    ("layer.0.SelfAttention", "attention."),
+    ("layer.1.EncDecAttention", "cross_attention."),
+    ("cross_attention", "cross_attention."),
+    ("multihead_attn", "cross_attention."),
+    ("encoder_attn", "cross_attention."),
+    ("attention", "attention."),
+    ("self_attn", "attention."),
+    ("self_attention", "attention."),
+    ("attn", "attention."),
 ];
 
 /// How a tensor of theirs becomes ours.
@@ -109,7 +109,7 @@ enum Layout {
 type Entry = (&'static str, &'static [&'static str], Layout);
 
 /// Inside an attention.
-const MEMBERS: [Entry; 35] = {
+const MEMBERS: [Entry; 42] = {
     use Layout::*;
     [
         ("query", &["query"], Same),
@@ -142,7 +142,14 @@ const MEMBERS: [Entry; 35] = {
         ("output.dense", &["out"], Same),
         ("c_proj", &["out"], Transposed),
         ("q_norm", &["query_norm"], Same),
+        ("query_norm", &["query_norm"], Same),
         ("k_norm", &["key_norm"], Same),
+        ("key_norm", &["key_norm"], Same),
+        ("bias_k", &["bias_k"], Same),
+        ("bias_v", &["bias_v"], Same),
+        ("norm", &["norm"], Same),
+        ("layer_norm", &["norm"], Same),
+        ("output.LayerNorm", &["norm"], Same),
         ("in_proj", &["query", "key", "value"], Fused),
         ("qkv_proj", &["query", "key", "value"], Fused),
         ("c_attn", &["query", "key", "value"], FusedTransposed),
@@ -314,9 +321,9 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> R
             continue;
         }
         for (ours, tensor) in reader.translate(&name, read, tensor)? {
-            let Some(at) = reader.place(&ours) else { return reader.unknown(&name) };
+            let Some(at) = reader.place(&ours) else { return Err(reader.unknown(&name)) };
             if let Some((earlier, _)) = &entries[at] {
-                return bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once");
+                return Err(bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once"));
             }
             entries[at] = Some((name.clone(), tensor));
         }
@@ -324,9 +331,9 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> R
     let mut loaded = Vec::with_capacity(parameters.len());
     for (name, parameter) in &parameters {
         match reader.place(name).and_then(|at| entries[at].take()) {
-            None => return bad(name, "nothing".into(), &format!("shape {:?}", parameter.shape)),
+            None => return Err(bad(name, "nothing".into(), &format!("shape {:?}", parameter.shape))),
             Some((theirs, tensor)) if tensor.shape != parameter.shape => {
-                return bad(&theirs, format!("shape {:?}", tensor.shape), &format!("shape {:?}", parameter.shape));
+                return Err(bad(&theirs, format!("shape {:?}", tensor.shape), &format!("shape {:?}", parameter.shape)));
             }
             Some((_, tensor)) => loaded.push(tensor),
         }
@@ -362,8 +369,10 @@ impl Reader<'_> {
         }
         let found = || format!("layers {{{}}}", layers.iter().map(usize::to_string).collect::<Vec<_>>().join(", "));
         match self.target.layer {
-            Some(layer) if !layers.contains(&layer) => bad(&format!("layer {layer}"), found(), "a layer that is there"),
-            None if layers.len() > 1 => bad("layers", found(), "one, or the option layer"),
+            Some(layer) if !layers.contains(&layer) => {
+                Err(bad(&format!("layer {layer}"), found(), "a layer that is there"))
+            }
+            None if layers.len() > 1 => Err(bad("layers", found(), "one, or the option layer")),
             _ => Ok(()),
         }
     }
@@ -377,67 +386,60 @@ impl Reader<'_> {
             return Ok(vec![]);
         }
         let (path, leaf) = split_leaf(&read.path);
-        let Some((ours, layout)) = self.find(&path, read.layer) else {
+        let Some((attention, ours, layout)) = self.find(&path, read.layer) else {
             if self.target.kind == Kind::Attention && self.target.layer.is_some() {
                 return Ok(vec![]);
             }
-            return self.unknown(name);
+            return Err(self.unknown(name));
         };
         let prefix = match (self.target.kind, read.layer) {
             (Kind::Stack, Some(layer)) => format!("layers.{layer}."),
             _ => String::new(),
         };
-        let ours: Vec<String> = ours
-            .iter()
-            .map(|ours| if leaf.is_empty() { format!("{prefix}{ours}") } else { format!("{prefix}{ours}.{leaf}") })
-            .collect();
+        let dot = if leaf.is_empty() { "" } else { "." };
+        let ours: Vec<String> = ours.iter().map(|ours| format!("{prefix}{attention}{ours}{dot}{leaf}")).collect();
         if ours.iter().any(|ours| self.place(ours).is_none()) {
-            return self.unknown(name);
+            return Err(self.unknown(name));
         }
         self.rearrange(name, ours, layout, tensor)
     }
 
-    fn unknown<T>(&self, name: &str) -> Result<T> {
+    fn unknown(&self, name: &str) -> Box<AttnError> {
         let known: Vec<&str> = self.shapes.iter().map(|(name, _)| *name).collect();
         bad(name, "an entry that the module does not have".into(), &format!("one of {}", known.join(", ")))
     }
 
-    /// Our paths for theirs.
-    fn find(&self, path: &str, layer: Option<usize>) -> Option<(Vec<String>, Layout)> {
-        let member = |path: &str| MEMBERS.iter().find(|(theirs, ..)| *theirs == path).copied();
+    /// The attention that ours lie in, with its dot, our paths for theirs, and the layout.
+    fn find(&self, path: &str, layer: Option<usize>) -> Option<(&'static str, &'static [&'static str], Layout)> {
+        let member = |path: &str| MEMBERS.iter().find(|(theirs, ..)| *theirs == path);
         let kind = self.target.kind;
         if kind == Kind::Attention {
             let inside = ATTENTIONS.iter().find_map(|(theirs, _)| path.strip_prefix(theirs)?.strip_prefix('.'));
-            return [inside, Some(path)].into_iter().flatten().find_map(|path| match path {
-                "norm" | "layer_norm" | "output.LayerNorm" => Some((vec!["norm".into()], Layout::Same)),
-                "query_norm" | "key_norm" | "bias_k" | "bias_v" => Some((vec![path.into()], Layout::Same)),
-                _ => member(path).map(|(_, ours, layout)| (owned(ours, ""), layout)),
-            });
-        }
-        if kind == Kind::Stack && layer.is_none() {
-            let ours = if FINAL_NORMS.contains(&path) { "norm" } else { path };
-            return (ours == "norm" || ours == "positions").then(|| (vec![ours.into()], Layout::Same));
+            let (_, ours, layout) = [inside, Some(path)].into_iter().flatten().find_map(member)?;
+            return Some(("", ours, *layout));
         }
         if path == "positions" && layer.is_none() {
-            return Some((vec![path.into()], Layout::Same));
+            return Some(("", &["positions"], Layout::Same));
+        }
+        if kind == Kind::Stack && layer.is_none() {
+            return FINAL_NORMS.contains(&path).then_some(("", &["norm"], Layout::Same));
         }
         // T5 numbers the parts of a block; the last is the feed-forward network.
         let short = match path.rsplit_once('.') {
             Some((before, last)) if before.ends_with("DenseReluDense") => last,
             _ => path,
         };
-        let of_block = BLOCK.iter().chain(&GGUF).find(|(theirs, ..)| *theirs == short);
-        if let Some((_, ours, layout)) = of_block {
-            let last_norm = if self.target.is_decoder { "norm3" } else { "norm2" };
-            let ours = ours.iter().map(|ours| if *ours == "last_norm" { last_norm } else { ours }.into());
-            return Some((ours.collect(), *layout));
+        if let Some((_, ours, layout)) = BLOCK.iter().chain(&GGUF).find(|(theirs, ..)| *theirs == short) {
+            let ours: &[&str] = match *ours {
+                ["last_norm"] if self.target.is_decoder => &["norm3"],
+                ["last_norm"] => &["norm2"],
+                ours => ours,
+            };
+            return Some(("", ours, *layout));
         }
-        ATTENTIONS.iter().find_map(|(theirs, ours)| {
-            let inside = path.strip_prefix(theirs)?.strip_prefix('.')?;
-            match inside {
-                "query_norm" | "key_norm" => Some((vec![format!("{ours}.{inside}")], Layout::Same)),
-                _ => member(inside).map(|(_, members, layout)| (owned(members, &format!("{ours}.")), layout)),
-            }
+        ATTENTIONS.iter().find_map(|(theirs, attention)| {
+            let (_, ours, layout) = member(path.strip_prefix(theirs)?.strip_prefix('.')?)?;
+            Some((*attention, *ours, *layout))
         })
     }
 
@@ -453,7 +455,11 @@ impl Reader<'_> {
                 let query = ours[0].split('.').map(|part| if part == "key" { "query" } else { part });
                 let width = rows(&query.collect::<Vec<_>>().join(".")) / self.target.n_heads;
                 if !tensor.shape[0].is_multiple_of(width) || width < 2 {
-                    return bad(name, format!("shape {:?}", tensor.shape), &format!("whole heads of {width} rows"));
+                    return Err(bad(
+                        name,
+                        format!("shape {:?}", tensor.shape),
+                        &format!("whole heads of {width} rows"),
+                    ));
                 }
                 let half = width / 2;
                 let order = (0..tensor.shape[0]).map(|row| {
@@ -466,7 +472,7 @@ impl Reader<'_> {
                 let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
                 if parts.iter().sum::<usize>() != tensor.shape[0] {
                     let expected = format!("{parts:?} rows below each other for {}", ours.join(", "));
-                    return bad(name, format!("shape {:?}", tensor.shape), &expected);
+                    return Err(bad(name, format!("shape {:?}", tensor.shape), &expected));
                 }
                 let total = tensor.shape[0];
                 let mut start = 0;
@@ -482,7 +488,7 @@ impl Reader<'_> {
                 });
                 let split: Vec<_> = split.collect();
                 if split.iter().flat_map(|(_, order)| order).any(|&row| row >= total) {
-                    return bad(name, format!("shape {:?}", tensor.shape), "query, key and value of one size");
+                    return Err(bad(name, format!("shape {:?}", tensor.shape), "query, key and value of one size"));
                 }
                 Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, &order))).collect())
             }
@@ -506,10 +512,6 @@ fn split_leaf(path: &[&str]) -> (String, &'static str) {
     }
 }
 
-fn owned(ours: &[&str], prefix: &str) -> Vec<String> {
-    ours.iter().map(|ours| format!("{prefix}{ours}")).collect()
-}
-
 fn transposed(tensor: Tensor) -> Tensor {
     let [rows, columns] = tensor.shape[..] else { return tensor };
     let data = (0..rows * columns).map(|at| tensor.data[at % rows * columns + at / rows]).collect();
@@ -526,6 +528,6 @@ fn picked(tensor: &Tensor, rows: &[usize]) -> Tensor {
     Tensor { shape, data }
 }
 
-fn bad<T>(entry: &str, found: String, expected: &str) -> Result<T> {
-    Err(Box::new(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() }))
+fn bad(entry: &str, found: String, expected: &str) -> Box<AttnError> {
+    Box::new(AttnError::BadStateDict { entry: entry.into(), found, expected: expected.into() })
 }

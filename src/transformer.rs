@@ -117,11 +117,8 @@ impl Transformer {
     /// # Errors
     /// `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded.
     pub fn load_state_dict(&mut self, dict: StateDict, layer: Option<usize>) -> Result<()> {
-        let mut loaded = self.clone();
         let target = Target::blocks(self.options.n_heads, self.options.n_layers.is_some(), self.is_decoder, layer)?;
-        state_dict::load(dict, loaded.parameters(), target)?;
-        *self = loaded;
-        Ok(())
+        state_dict::load(dict, self.parameters(), target)
     }
 
     fn parameters(&mut self) -> Parameters<'_> {
