@@ -23,7 +23,7 @@ const projects = [
   },
   {
     name: "Firefox",
-    testMatch: /(main-path|golden|page|mask|state|numbers|cross|heads)\.spec\.ts/,
+    testMatch: /(main-path|golden|page|state|numbers|cross)\.spec\.ts/,
     // Axe finds the same in Chromium, and of a download or of what a made-up event pastes Playwright tells nothing here.
     grepInvert: /axe finds|too large for a link|no number is told/,
     use: {
