@@ -256,7 +256,7 @@ impl RawTrace {
 
     pub fn explain(&self, stage: JsValue, layer: usize, index: Vec<usize>) -> Thrown<JsValue> {
         let stage: Stage = read(stage)?;
-        self.0.explain(stage, layer, &index).map(|explanation| plain(explanation)).map_err(throw)
+        self.0.explain(stage, layer, &index).map(plain).map_err(throw)
     }
 
     pub fn remask(&self, mask: JsValue, settings: JsValue, watch: Option<Function>) -> Thrown<RawTrace> {

@@ -4,7 +4,7 @@ use attnscope::{Mask, MaskSize, TorchConvention};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     attnscope_fuzz::within_limits(bytes, || {
-        let Ok(mask) = serde_json::from_slice::<Mask>(bytes) else { return };
+        let Some(mask) = attnscope_fuzz::given::<Mask>(bytes) else { return };
         for size in
             [MaskSize { n_q: 5, n_k: 7, n_heads: 3, batch: 2 }, MaskSize { n_q: 4, n_k: 4, n_heads: 1, batch: 1 }]
         {

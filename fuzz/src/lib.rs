@@ -3,8 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use attnscope::given::{Given, Read};
 use attnscope::{AttnError, Tensor};
 use attnscope_files::{Format, read_tensors, write_tensors};
+use serde_json::Value;
 
 /// What a reader is allowed; small, so that a size that is believed before it is checked stands out.
 const MAX_BYTES: usize = 16 << 20;
@@ -41,6 +43,49 @@ pub fn within_limits<T>(input: &[u8], run: impl FnOnce() -> T) -> T {
     let result = run();
     LIMIT.store(usize::MAX, Relaxed);
     result
+}
+
+/// Options or a mask of JSON, where the bytes are any.
+pub fn given<T: Read>(bytes: &[u8]) -> Option<T> {
+    let json = Json(serde_json::from_slice(bytes).ok()?);
+    T::read(&json).ok()
+}
+
+struct Json(Value);
+
+impl Given for Json {
+    fn is_absent(&self) -> bool {
+        self.0.is_null()
+    }
+
+    fn flag(&self) -> Option<bool> {
+        self.0.as_bool()
+    }
+
+    fn number(&self) -> Option<f64> {
+        self.0.as_f64()
+    }
+
+    fn text(&self) -> Option<String> {
+        self.0.as_str().map(String::from)
+    }
+
+    fn bytes(&self) -> Option<Vec<u8>> {
+        self.0.as_array()?.iter().map(|byte| byte.as_u64()?.try_into().ok()).collect()
+    }
+
+    fn items(&self) -> Option<Vec<Self>> {
+        self.0.as_array().map(|items| items.iter().cloned().map(Self).collect())
+    }
+
+    fn entries(&self) -> Option<Vec<(String, Self)>> {
+        let entry = |(name, value): (&String, &Value)| (name.clone(), Self(value.clone()));
+        self.0.as_object().map(|object| object.iter().map(entry).collect())
+    }
+
+    fn shown(&self) -> String {
+        self.0.to_string()
+    }
 }
 
 /// Any bytes are read or refused with a code of files; what was read is written and read back the same.
