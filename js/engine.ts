@@ -23,7 +23,7 @@ import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Trace } from "./trace.ts";
-import { Local, ownWorker, Remote } from "./transport.ts";
+import { ownWorker, Remote, type Transport } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
@@ -123,8 +123,14 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const module = await load(wasm);
   const transport = worker
     ? await Remote.start(worker === true ? ownWorker() : madeBy(worker), module, maxBytes, filesWasm)
-    : new Local(maxBytes, filesWasm);
+    : await local(maxBytes, filesWasm);
   return new Engine(new Link(transport, maxBytes));
+}
+
+/** A page whose engine lives in a worker does without it. */
+async function local(maxBytes: number, filesWasm: WasmSource | undefined): Promise<Transport> {
+  const { Local } = await import("./local.ts");
+  return new Local(maxBytes, filesWasm);
 }
 
 function madeBy(factory: () => Worker): Worker {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Plugin } from "vite";
 
-/** Files that a page may do without, or that only some browsers take: kept when they are fetched. The page itself is "./". */
-const LATER = /\.(wasm|woff|html)$/;
+/** Files that a page may do without: kept when they are fetched. The page itself is "./". */
+const LATER = /\.(wasm|html)$/;
 
 export function offline(worker: string): Plugin {
   return {

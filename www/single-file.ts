@@ -61,7 +61,6 @@ async function bundled(entry: string, config: InlineConfig): Promise<{ script: s
     ...config,
     configFile: false,
     logLevel: "warn",
-    plugins: [config.plugins, woff2Only],
     // In a page from a disk a module cannot come out of a Blob.
     worker: { format: "iife", rolldownOptions: { ...config.worker?.rolldownOptions, output } },
     build: {
@@ -78,16 +77,6 @@ async function bundled(entry: string, config: InlineConfig): Promise<{ script: s
   const style = others.find(({ fileName }) => fileName.endsWith(".css")) as Rolldown.OutputAsset;
   return { script: inScript(code), style: String(style.source) };
 }
-
-/** Every browser that runs the page reads it. */
-const woff2Only: Plugin = {
-  name: "woff2-only",
-  enforce: "pre",
-  transform: {
-    filter: { id: /\.css$/ },
-    handler: (code) => code.replaceAll(/, url\([^)]+\.woff\) format\('woff'\)/g, ""),
-  },
-};
 
 /** Where a script holds these it is in text, in which "<" may be escaped; as they are they would end it, or hide its end. */
 function inScript(code: string): string {

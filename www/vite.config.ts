@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type UserConfig } from "vite";
+import { fonts } from "./fonts.ts";
 import { offline } from "./offline.ts";
 import { singleFile } from "./single-file.ts";
 
@@ -35,12 +36,12 @@ const file = singleFile(
     engine: here("../dist/wasm/attnscope_simd128.wasm"),
     files: here("../dist/wasm/attnscope_files.wasm"),
   },
-  { ...page, plugins: [svelte()] },
+  { ...page, plugins: [svelte(), fonts()] },
 );
 
 export default defineConfig({
   ...page,
-  plugins: [svelte(), file, offline(here("service-worker.js"))],
+  plugins: [svelte(), fonts(), file, offline(here("service-worker.js"))],
   build: {
     ...page.build,
     outDir: here("../dist-site"),

@@ -1,4 +1,4 @@
-import { interpolateRdBu, interpolateYlGnBu } from "d3-scale-chromatic";
+import { type ColorMap, redBlue, yellowGreenBlue } from "./color-maps.ts";
 
 /** `sequential` for weights (0 to 1), `diverging` for signed numbers and differences (0 in the middle). */
 export type PaletteName = "sequential" | "diverging";
@@ -17,8 +17,6 @@ export const STEPS = 256;
 const NEUTRAL_LIGHT = "rgb(247, 246, 242)";
 const NEUTRAL_DARK = "rgb(33, 38, 47)";
 
-type Interpolate = (t: number) => string;
-
 function channels(color: string): [number, number, number] {
   const [red = 0, green = 0, blue = 0] = (color.match(/\d+(\.\d+)?/g) ?? []).map(Number);
   return [red, green, blue];
@@ -33,14 +31,14 @@ function blend(from: string, to: string, t: number): string {
 // Zero looks like the page: each map leaves a neutral colour, and on a dark page runs from dark to bright.
 const emerge = (neutral: string, color: string, t: number) => blend(neutral, color, Math.min(1, t * 6));
 
-const INTERPOLATE: Record<PaletteName, { light: Interpolate; dark: Interpolate }> = {
+const MAPS: Record<PaletteName, { light: ColorMap; dark: ColorMap }> = {
   sequential: {
-    light: (t) => emerge(NEUTRAL_LIGHT, interpolateYlGnBu(t), t),
-    dark: (t) => emerge(NEUTRAL_DARK, interpolateYlGnBu(0.96 - t * 0.9), t),
+    light: (t) => emerge(NEUTRAL_LIGHT, yellowGreenBlue(t), t),
+    dark: (t) => emerge(NEUTRAL_DARK, yellowGreenBlue(0.96 - t * 0.9), t),
   },
   diverging: {
-    light: (t) => interpolateRdBu(0.06 + 0.88 * t),
-    dark: (t) => blend(NEUTRAL_DARK, interpolateRdBu(t < 0.5 ? 0.22 : 0.78), Math.abs(2 * t - 1) ** 0.8),
+    light: (t) => redBlue(0.06 + 0.88 * t),
+    dark: (t) => blend(NEUTRAL_DARK, redBlue(t < 0.5 ? 0.22 : 0.78), Math.abs(2 * t - 1) ** 0.8),
   },
 };
 
@@ -52,8 +50,8 @@ function luminance(rgb: readonly number[]): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-function build(interpolate: Interpolate): Palette {
-  const rgb = Array.from({ length: STEPS }, (_, i) => channels(interpolate(i / (STEPS - 1))));
+function build(map: ColorMap): Palette {
+  const rgb = Array.from({ length: STEPS }, (_, i) => channels(map(i / (STEPS - 1))));
   return { css: rgb.map(css), rgb, ink: rgb.map(inkOn) };
 }
 
@@ -72,7 +70,7 @@ const built = new Map<string, Palette>();
 export function palette(name: PaletteName, dark: boolean): Palette {
   const theme = dark ? "dark" : "light";
   const id = `${name} ${theme}`;
-  const known = built.get(id) ?? build(INTERPOLATE[name][theme]);
+  const known = built.get(id) ?? build(MAPS[name][theme]);
   built.set(id, known);
   return known;
 }
