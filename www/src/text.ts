@@ -33,7 +33,7 @@ interface Compared {
 }
 
 export const en = {
-  tagline: "An attention microscope: type a sentence, paint a mask, read every number.",
+  tagline: "An attention microscope: paint a mask, read every number.",
   taglineOfFile: "One file, no network. Changes stay in this tab; Save as page keeps them.",
   language: "Language",
   theme: "Theme",
