@@ -4,13 +4,8 @@ import {
   type EngineInfo,
   type EngineOptions,
   type FileFormat,
-  type HeadLabel,
-  type Mask,
-  type MaskEffect,
-  type Moved,
   Selection,
   type Stage,
-  type StateDict,
   type Tensor,
   type Trace,
 } from "attnscope";
@@ -23,8 +18,6 @@ import {
   editedMatrix,
   type InputName,
   type InUse,
-  inputOf,
-  type Kind,
   type Matrix,
   type MatrixName,
   matrixInUse,
@@ -32,21 +25,21 @@ import {
   toEdit,
   typedInput,
   typedLayers,
-  weightsOf,
   withMatrix,
 } from "./matrices.ts";
-import { type Model, makeModel } from "./model.ts";
 import { atSize, type Edit, type NumberGrid, ofRows } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
+import { buildOf, pass, prepare, remask } from "./passes.ts";
+import { type Base, isLarge, type Picture } from "./picture.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
-import { decimal, type Problem, Refusal, toProblem, whole } from "./refusal.ts";
-import { cellsOf, keysOf, resultOf } from "./stages.ts";
+import { type Problem, toProblem } from "./refusal.ts";
+import { type Report, reportOf } from "./report.ts";
+import { cellsOf, keysOf } from "./stages.ts";
 import {
   type BenchState,
   type HeadsState,
   type LessonName,
-  LIMITS,
   type MaskState,
   NO_MASK,
   type Numbers,
@@ -58,82 +51,9 @@ import {
 } from "./state.ts";
 import { type Placed, rearranged, tokenize } from "./tokens.ts";
 
-/** A pass under one mask. */
-export interface Side {
-  readonly trace: Trace;
-  readonly mask: Mask | null;
-  /** Nonzero where a query may attend to a key: one matrix for all heads, or one for each. */
-  readonly allowed: Uint8Array;
-  /** Its opposite; null without a mask. */
-  readonly hidden: Uint8Array | null;
-}
-
-export interface Sizes {
-  readonly dModel: number;
-  readonly nHeads: number;
-  readonly dK: number;
-  readonly dV: number;
-  /** Of blocks. */
-  readonly dFf: number;
-}
-
-/** What is on the page at one moment: one input, and the two passes that are compared. */
-export interface Picture {
-  /** The queries' tokens. */
-  readonly tokens: readonly string[];
-  /** The keys' tokens, under the mask; the same but for cross-attention by itself. */
-  readonly keyTokens: readonly string[];
-  /** The tokens that a decoder's second attention looks at; else null. */
-  readonly memoryTokens: readonly string[] | null;
-  /** Names of the columns of input and output; empty where they are only numbered. */
-  readonly features: readonly string[];
-  readonly kind: Kind;
-  readonly nLayers: number;
-  readonly nHeads: number;
-  readonly off: readonly number[];
-  readonly numbers: Numbers;
-  readonly sizes: Sizes;
-  readonly x: Tensor;
-  /** What keys and values are made from, in a decoder those of the second attention; null where that is x. */
-  readonly memory: Tensor | null;
-  /** Null where they are drawn of the seed alone. */
-  readonly weights: StateDict | null;
-  /** Without a mask, or under mask A of two. */
-  readonly before: Side;
-  readonly after: Side;
-}
-
-/** What the heads of one side do. */
-interface HeadsReport {
-  readonly labels: readonly HeadLabel[];
-  /** The mean entropy of each head's rows, in nats. */
-  readonly entropy: readonly number[];
-}
-
-/** What the engine's analysis says of a picture, a little later than the picture itself. */
-export interface Report {
-  readonly of: Picture;
-  readonly layer: number;
-  readonly before: HeadsReport;
-  readonly after: HeadsReport;
-  readonly effect: MaskEffect;
-  readonly moved: Moved;
-}
-
-interface Base extends Omit<Picture, "before" | "after"> {
-  readonly plain: Trace;
-}
-
 /** What has to be made again, each with all before it. */
 const STALE = ["nothing", "report", "masks", "everything"] as const;
 type Stale = (typeof STALE)[number];
-
-// Beyond it the weights are too many to be sent back to the engine with every stroke, and two pictures too much to be held there.
-const LARGE = 2 ** 24;
-
-function isLarge({ tokens, keyTokens, nHeads }: Picture): boolean {
-  return tokens.length * keyTokens.length * nHeads > LARGE;
-}
 
 /** Everything on the bench: what the person chose, and the latest picture that the engine made of it. */
 export class Bench {
@@ -306,7 +226,7 @@ export class Bench {
       this.changeNumbers({ source: "own", own: ALL_SEEDED });
       return;
     }
-    const { kind, nLayers } = this.#build();
+    const { kind, nLayers } = buildOf(this.#numbers, this.#keyTokens !== null);
     const { x, memory, weights, sizes } = readableHeads(this.tokens, this.#keyTokens ?? this.tokens, { kind, nLayers });
     const typed = (size: number) => String(size);
     this.changeNumbers({
@@ -508,96 +428,21 @@ export class Bench {
 
   async #rebuild(): Promise<void> {
     const engine = await this.#ready();
-    const { tokens } = this;
-    const keyTokens = this.#keyTokens ?? tokens;
-    for (const [field, line] of [
-      ["sentence", tokens],
-      ["keySentence", keyTokens],
-    ] as const) {
-      const found = String(line.length);
-      if (line.length === 0) throw new Refusal({ field, code: "no_tokens", found, message: `${field} has no tokens` });
-      if (line.length > LIMITS.tokens) {
-        const message = `${field}: found ${found} tokens, expected at most ${LIMITS.tokens}`;
-        throw new Refusal({ field, code: "too_many_tokens", found, message });
-      }
-    }
-    const make = this.#numbers.source === "readable" ? this.#readable : this.#drawn;
-    const base = await make.call(this, engine, tokens, keyTokens);
-    this.#base?.plain.dispose();
-    this.#base = base;
-  }
-
-  /** What is to compute. */
-  #build(): { readonly kind: Kind; readonly nLayers: number } {
-    const { model, nLayers } = this.#numbers;
-    if (model === "attention") return { kind: "attention", nLayers: 1 };
-    const kind = this.#keyTokens === null ? "encoder" : "decoder";
-    return { kind, nLayers: whole("nLayers", nLayers, 1, LIMITS.nLayers) };
-  }
-
-  async #readable(engine: Engine, tokens: readonly string[], keyTokens: readonly string[]): Promise<Base> {
-    const { kind, nLayers } = this.#build();
-    const { activation, normPlace } = this.#numbers;
-    const { x, memory, sizes, weights, features } = readableHeads(tokens, keyTokens, { kind, nLayers });
-    const { dFf, ...options } = sizes;
-    const blocks = { nLayers, dFf, activation, normFirst: normPlace === "before" };
-    const model = makeModel(engine, kind, { ...options, scale: undefined, blocks });
-    await model.loadStateDict(weights);
-    const isCross = keyTokens !== tokens;
-    const made = { features, kind, nLayers, sizes, x, memory: isCross ? memory : null, weights };
-    return this.#pass(model, tokens, keyTokens, made);
-  }
-
-  /** The inputs and the weights as PyTorch draws them, or in their place those that have another origin. */
-  async #drawn(engine: Engine, tokens: readonly string[], keyTokens: readonly string[]): Promise<Base> {
-    const { kind, nLayers } = this.#build();
-    const numbers = this.#numbers;
-    const own = numbers.source === "own" ? numbers.own : null;
-    const optional = (typed: string, read: (typed: string) => number) =>
-      typed.trim() === "" ? undefined : read(typed);
-    const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
-    const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
-    const dK = optional(numbers.dK, (typed) => whole("dK", typed, 1, LIMITS.dK));
-    const dV = kind === "attention" ? optional(numbers.dV, (typed) => whole("dV", typed, 1, LIMITS.dK)) : dK;
-    const dFf =
-      kind === "attention" ? 0 : (optional(numbers.dFf, (typed) => whole("dFf", typed, 1, LIMITS.dFf)) ?? 4 * dModel);
-    const scale = optional(numbers.scale, (typed) => decimal("scale", typed, -LIMITS.scale, LIMITS.scale));
-    const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads, dFf };
-    const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
-    const input = (matrix: Matrix, line: readonly string[]): Tensor | Promise<Tensor> => {
-      if (matrix.origin === "seed") return generator[numbers.draw]([line.length, dModel]);
-      return inputOf(matrix, line, [...tokens, ...keyTokens], dModel) ?? engine.ops.sinusoidal(line.length, dModel);
-    };
-    // Drawn in the order of the program on the page: X, the memory, then the weights.
-    const { x: ownX, memory: ownMemory } = own ?? ALL_SEEDED;
-    const inputs = [input(ownX, tokens), keyTokens === tokens ? null : input(ownMemory, keyTokens)] as const;
-    const blocks = { nLayers, dFf, activation: numbers.activation, normFirst: numbers.normPlace === "before" };
-    const model = makeModel(engine, kind, { dModel, nHeads, dK, dV, scale, generator, blocks });
-    const [x, memory] = await Promise.all(inputs);
-    const weights = own && weightsOf(own, await model.stateDict(), kind, nLayers);
-    if (weights) await model.loadStateDict(weights);
-    return this.#pass(model, tokens, keyTokens, { features: [], kind, nLayers, sizes, x, memory, weights });
-  }
-
-  async #pass(
-    model: Model,
-    tokens: readonly string[],
-    otherTokens: readonly string[],
-    of: Pick<Base, "features" | "kind" | "nLayers" | "sizes" | "x" | "memory" | "weights">,
-  ): Promise<Base> {
-    const { nHeads } = of.sizes;
-    const off = this.#off.filter((head) => head < nHeads);
-    const headMask =
-      off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
+    const prepared = await prepare(engine, {
+      tokens: this.tokens,
+      otherTokens: this.#keyTokens,
+      numbers: this.#numbers,
+      off: this.#off,
+    });
+    // Two large pictures are more than an engine holds.
     if (this.picture && isLarge(this.picture)) {
       this.#makeRoom();
       this.#base?.plain.dispose();
       this.#base = null;
     }
-    const numbers = this.#numbers;
-    const plain = await model.pass(of.x, of.memory, { headMask, onProgress: this.computing.hear });
-    const [keyTokens, memoryTokens] = of.kind === "decoder" ? [tokens, otherTokens] : [otherTokens, null];
-    return { ...of, tokens, keyTokens, memoryTokens, nHeads, off, numbers, plain };
+    const base = await pass(prepared, this.computing.hear);
+    this.#base?.plain.dispose();
+    this.#base = base;
   }
 
   async #remask(): Promise<void> {
@@ -611,8 +456,9 @@ export class Bench {
       toMask(second, size),
     ];
     if (this.picture && isLarge(this.picture)) this.#makeRoom();
-    const before = await this.#side(base, maskBefore);
-    const after = await this.#side(base, maskAfter);
+    const engine = await this.#ready();
+    const before = await remask(engine, base, maskBefore, this.work, this.computing.hear);
+    const after = await remask(engine, base, maskAfter, this.work, this.computing.hear);
     this.#makeRoom();
     this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
     const { plain, ...shown } = base;
@@ -639,67 +485,16 @@ export class Bench {
     });
   }
 
-  async #side({ tokens, keyTokens, nHeads, plain }: Base, mask: Mask | null): Promise<Side> {
-    const engine = await this.#ready();
-    const { fill, emptyRow } = this.work;
-    const [nQ, nK] = [tokens.length, keyTokens.length];
-    if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(nQ * nK).fill(1), hidden: null };
-    const maskFill = fill === "-inf" ? -Infinity : -1e9;
-    const { trace } = await plain.remask(mask, { maskFill, emptyRow, onProgress: this.computing.hear });
-    const { allowed } = await engine.materialize(mask, { nQ, nK, nHeads });
-    return { trace, mask, allowed, hidden: opposite(allowed) };
-  }
-
   async #analyse(): Promise<void> {
-    const picture = this.picture;
+    const { picture } = this;
     if (!picture) return;
     const { analysis } = await this.#ready();
-    const { before, after } = picture;
     const layer = Math.min(this.#layer, picture.nLayers - 1);
-    const result = resultOf(picture);
-    const weights = [before.trace.stage("weights", { layer }), after.trace.stage("weights", { layer })] as const;
-    if (isLarge(picture)) {
-      this.report = null;
-      return;
-    }
-    const headsBefore = this.#headsReport(analysis, picture, before, weights[0]);
-    const [one, other, effect, moved] = await Promise.all([
-      headsBefore,
-      before.trace === after.trace ? headsBefore : this.#headsReport(analysis, picture, after, weights[1]),
-      analysis.maskEffect(...weights),
-      analysis.moved(before.trace.stage(result, { layer }), after.trace.stage(result, { layer })),
-    ]);
-    this.report = { of: picture, layer, before: one, after: other, effect, moved };
+    this.report = isLarge(picture) ? null : await reportOf(analysis, picture, layer);
   }
-
-  async #headsReport(
-    analysis: Engine["analysis"],
-    { tokens, keyTokens, nHeads }: Picture,
-    { mask }: Side,
-    weights: Tensor,
-  ): Promise<HeadsReport> {
-    const [labels, entropies] = await Promise.all([
-      analysis.labelHeads(weights, { tokens: keyTokens === tokens ? tokens : null, mask }),
-      analysis.entropy(weights),
-    ]);
-    const n = entropies.data.length / nHeads;
-    const entropy = labels.map((_, head) => mean(entropies.data.subarray(head * n, (head + 1) * n)));
-    return { labels, entropy };
-  }
-}
-
-// Millions of cells, for which calling a function each would hold up the page.
-function opposite(cells: Uint8Array): Uint8Array {
-  const other = new Uint8Array(cells.length);
-  for (let i = 0; i < cells.length; i++) other[i] = 1 - (cells[i] as number);
-  return other;
 }
 
 /** Of one matrix for all heads, or one for each. */
 export function cellsOfHead(cells: readonly Uint8Array[], head: number): Uint8Array {
   return cells[head] ?? cells[0] ?? new Uint8Array();
-}
-
-function mean(values: Float32Array): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

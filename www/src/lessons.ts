@@ -1,4 +1,4 @@
-import type { Picture } from "./bench.svelte.ts";
+import type { Picture } from "./picture.ts";
 import { cellsOf } from "./stages.ts";
 import { type BenchState, type LessonName, type MaskState, NO_MASK, type RuleName, START } from "./state.ts";
 import type { Language } from "./text.ts";

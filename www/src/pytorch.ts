@@ -1,5 +1,4 @@
 import type { Activation, Tensor } from "attnscope";
-import type { Picture } from "./bench.svelte.ts";
 import {
   dictName,
   type InputName,
@@ -11,6 +10,7 @@ import {
   parametersOf,
 } from "./matrices.ts";
 import { parseNumber, writeNumber } from "./number-grid.ts";
+import type { Picture } from "./picture.ts";
 import type { EmptyRow, Fill } from "./state.ts";
 
 export interface ProgramOptions {

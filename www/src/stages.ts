@@ -1,7 +1,7 @@
 import type { Stage, Tensor } from "attnscope";
 import type { Axes, PaletteName } from "attnscope/views";
-import type { Picture } from "./bench.svelte.ts";
 import { atOnce, SLICE } from "./in-slices.ts";
+import type { Picture } from "./picture.ts";
 
 type Lines = Pick<Picture, "keyTokens" | "memoryTokens">;
 

@@ -1,0 +1,135 @@
+import type { Engine, Mask, Tensor } from "attnscope";
+import { ALL_SEEDED, inputOf, type Kind, type Matrix, weightsOf } from "./matrices.ts";
+import { type Model, makeModel } from "./model.ts";
+import type { Base, Side } from "./picture.ts";
+import { readableHeads } from "./readable-heads.ts";
+import { decimal, Refusal, whole } from "./refusal.ts";
+import { type EmptyRow, type Fill, LIMITS, type Numbers } from "./state.ts";
+
+/** What passes are asked for. */
+export interface Asked {
+  readonly tokens: readonly string[];
+  /** Null where keys and values come from the tokens themselves. */
+  readonly otherTokens: readonly string[] | null;
+  readonly numbers: Numbers;
+  /** Heads that are switched off. */
+  readonly off: readonly number[];
+}
+
+type Listener = (part: number) => void;
+
+/** What is to compute. */
+export function buildOf(
+  { model, nLayers }: Numbers,
+  isCross: boolean,
+): { readonly kind: Kind; readonly nLayers: number } {
+  if (model === "attention") return { kind: "attention", nLayers: 1 };
+  return { kind: isCross ? "decoder" : "encoder", nLayers: whole("nLayers", nLayers, 1, LIMITS.nLayers) };
+}
+
+/** A model and its input: all that a pass needs. */
+export interface Prepared {
+  readonly model: Model;
+  readonly base: Omit<Base, "plain">;
+}
+
+/** @throws Refusal for what was typed and cannot be used */
+export async function prepare(engine: Engine, asked: Asked): Promise<Prepared> {
+  check("sentence", asked.tokens);
+  if (asked.otherTokens) check("keySentence", asked.otherTokens);
+  return asked.numbers.source === "readable" ? readable(engine, asked) : drawn(engine, asked);
+}
+
+function check(field: "sentence" | "keySentence", line: readonly string[]): void {
+  const found = String(line.length);
+  if (line.length === 0) throw new Refusal({ field, code: "no_tokens", found, message: `${field} has no tokens` });
+  if (line.length > LIMITS.tokens) {
+    const message = `${field}: found ${found} tokens, expected at most ${LIMITS.tokens}`;
+    throw new Refusal({ field, code: "too_many_tokens", found, message });
+  }
+}
+
+/** What every source of numbers has the same of. */
+function common({ tokens, otherTokens, numbers, off }: Asked, kind: Kind, nHeads: number) {
+  const lines =
+    kind === "decoder"
+      ? { tokens, keyTokens: tokens, memoryTokens: otherTokens }
+      : { tokens, keyTokens: otherTokens ?? tokens, memoryTokens: null };
+  return { ...lines, kind, numbers, nHeads, off: off.filter((head) => head < nHeads) };
+}
+
+async function readable(engine: Engine, asked: Asked): Promise<Prepared> {
+  const { tokens, otherTokens, numbers } = asked;
+  const { kind, nLayers } = buildOf(numbers, otherTokens !== null);
+  const { x, memory, sizes, weights, features } = readableHeads(tokens, otherTokens ?? tokens, { kind, nLayers });
+  const { dFf, ...options } = sizes;
+  const blocks = { nLayers, dFf, activation: numbers.activation, normFirst: numbers.normPlace === "before" };
+  const model = makeModel(engine, kind, { ...options, scale: undefined, blocks });
+  await model.loadStateDict(weights);
+  const made = { features, nLayers, sizes, x, memory: otherTokens && memory, weights };
+  return { model, base: { ...common(asked, kind, sizes.nHeads), ...made } };
+}
+
+function optional(typed: string, read: (typed: string) => number): number | undefined {
+  return typed.trim() === "" ? undefined : read(typed);
+}
+
+/** The inputs and the weights as PyTorch draws them, or in their place those that have another origin. */
+async function drawn(engine: Engine, asked: Asked): Promise<Prepared> {
+  const { tokens, otherTokens, numbers } = asked;
+  const { kind, nLayers } = buildOf(numbers, otherTokens !== null);
+  const own = numbers.source === "own" ? numbers.own : null;
+  const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
+  const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
+  const dK = optional(numbers.dK, (typed) => whole("dK", typed, 1, LIMITS.dK));
+  const dV = kind === "attention" ? optional(numbers.dV, (typed) => whole("dV", typed, 1, LIMITS.dK)) : dK;
+  const dFf =
+    kind === "attention" ? 0 : (optional(numbers.dFf, (typed) => whole("dFf", typed, 1, LIMITS.dFf)) ?? 4 * dModel);
+  const scale = optional(numbers.scale, (typed) => decimal("scale", typed, -LIMITS.scale, LIMITS.scale));
+  const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads, dFf };
+  const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
+  const allTokens = [...tokens, ...(otherTokens ?? [])];
+  const input = (matrix: Matrix, line: readonly string[]): Tensor | Promise<Tensor> => {
+    if (matrix.origin === "seed") return generator[numbers.draw]([line.length, dModel]);
+    return inputOf(matrix, line, allTokens, dModel) ?? engine.ops.sinusoidal(line.length, dModel);
+  };
+  // Drawn in the order of the program on the page: X, the memory, then the weights.
+  const { x: ownX, memory: ownMemory } = own ?? ALL_SEEDED;
+  const inputs = [input(ownX, tokens), otherTokens && input(ownMemory, otherTokens)] as const;
+  const blocks = { nLayers, dFf, activation: numbers.activation, normFirst: numbers.normPlace === "before" };
+  const model = makeModel(engine, kind, { dModel, nHeads, dK, dV, scale, generator, blocks });
+  const [x, memory] = await Promise.all(inputs);
+  const weights = own && weightsOf(own, await model.stateDict(), kind, nLayers);
+  if (weights) await model.loadStateDict(weights);
+  return { model, base: { ...common(asked, kind, nHeads), features: [], nLayers, sizes, x, memory, weights } };
+}
+
+/** The pass without a mask. */
+export async function pass({ model, base }: Prepared, onProgress: Listener): Promise<Base> {
+  const { nHeads, off, x, memory } = base;
+  const headMask =
+    off.length === 0 ? undefined : Array.from({ length: nHeads }, (_, head) => (off.includes(head) ? 0 : 1));
+  return { ...base, plain: await model.pass(x, memory, { headMask, onProgress }) };
+}
+
+/** The same pass under a mask. */
+export async function remask(
+  engine: Engine,
+  { tokens, keyTokens, nHeads, plain }: Base,
+  mask: Mask | null,
+  { fill, emptyRow }: { readonly fill: Fill; readonly emptyRow: EmptyRow },
+  onProgress: Listener,
+): Promise<Side> {
+  const [nQ, nK] = [tokens.length, keyTokens.length];
+  if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(nQ * nK).fill(1), hidden: null };
+  const { trace } = await plain.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow, onProgress });
+  const { allowed } = await engine.materialize(mask, { nQ, nK, nHeads });
+  return { trace, mask, allowed, hidden: opposite(allowed) };
+}
+
+// Millions of cells, for which calling a function each would hold up the page.
+function opposite(cells: Uint8Array): Uint8Array {
+  const other = new Uint8Array(cells.length);
+  for (let i = 0; i < cells.length; i++) other[i] = 1 - (cells[i] as number);
+  return other;
+}
