@@ -188,7 +188,10 @@ export function mainPath(test: TestType<{ user: User }, object>): void {
     await see(paper).toBe("rgb(253, 252, 250)");
     await user.click(choice("theme", "dark"));
     await see(paper).toBe("rgb(20, 23, 28)");
+    const hashNow = () => user.evaluate(() => location.hash, null);
+    const before = await hashNow();
     await fill(user, SENTENCE, "kept in a link");
+    await see(hashNow).not.toBe(before);
     await user.click(TOOLS, "Copy link");
     await see(() => textsOf(user, TOOLS)).toContain("Copied");
     const [address, hash] = await user.evaluate(() => [location.href, location.hash] as const, null);
@@ -196,7 +199,7 @@ export function mainPath(test: TestType<{ user: User }, object>): void {
     await user.press("Control+a", "Control+v");
     await see(() => contentOf(user, SENTENCE)).toBe(address);
     await fill(user, SENTENCE, "kept by storage");
-    await see(() => user.evaluate(() => location.hash, null)).not.toBe(hash);
+    await see(hashNow).not.toBe(hash);
     await user.open("/");
     await see(() => contentOf(user, SENTENCE)).toBe("kept by storage");
     await see(paper).toBe("rgb(20, 23, 28)");
