@@ -135,6 +135,7 @@ test("a pass that is cancelled leaves the picture that was there, and undo bring
   await page.getByTestId("n-heads").fill("16");
   await page.getByTestId("d-model").fill("256");
   await expect(head(page, 16)).toBeAttached();
+  await expect(page.getByTestId("strip").locator("label").first()).toContainText("6 × 256");
   const before = await said(head(page, 1));
 
   await page.getByTestId("sentence").fill(LARGE.sentence);
