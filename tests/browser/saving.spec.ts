@@ -41,3 +41,17 @@ test("a stage and the whole pass are saved, and read back", async ({ page }) => 
   expect(change?.data.subarray(0, 6).reduce((a, b) => a + b)).toBeCloseTo(0, 5);
   engine.destroy();
 });
+
+test("with, without and difference are saved as one picture", async ({ page }) => {
+  await rule(page, "causal").click();
+  await choose(page, "compare", "side by side");
+  await expect(page.getByTestId("trio").getByRole("grid")).toHaveCount(3);
+  const picture = await saved(page, "the picture as svg");
+  const titles = await page.evaluate((svg) => {
+    const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
+    return [...parsed.querySelectorAll("svg > svg > title, svg > text")].map(({ textContent }) => textContent);
+  }, picture.text);
+  expect(titles.slice(0, 1)).toEqual(["head 1, without mask"]);
+  expect(titles).toHaveLength(6);
+  expect((await saved(page, "the picture as png")).bytes.length).toBeGreaterThan(10_000);
+});
