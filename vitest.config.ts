@@ -2,7 +2,16 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["tests/node/**/*.test.ts", "tests/packaging/**/*.test.mjs"],
-    testTimeout: 60_000,
+    projects: [
+      { test: { name: "node", include: ["tests/node/**/*.test.ts"], testTimeout: 60_000 } },
+      {
+        test: {
+          name: "packaging",
+          include: ["tests/packaging/*.test.mjs"],
+          globalSetup: "tests/packaging/setup.mjs",
+          testTimeout: 120_000,
+        },
+      },
+    ],
   },
 });

@@ -1,4 +1,7 @@
-// What `import "attnscope/elements"` registers: the views as custom elements. They draw tensors from anywhere and need no engine.
+// What `import "attnscope/elements"` registers: the views as custom elements, which draw tensors from anywhere and need no engine, and
+// the page.
+import { AttnScope } from "./attn-scope.ts";
+import { ElementBase } from "./element-base.ts";
 import { AttnError } from "./errors.ts";
 import { Selection } from "./selection.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
@@ -10,9 +13,6 @@ import type { Cell } from "./views/matrix.ts";
 import { number } from "./views/number.ts";
 import type { View } from "./views/view.ts";
 import { visible } from "./views/visible.ts";
-
-// Where there are no elements, as in a server's rendering, importing this file does nothing.
-const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
 
 const STYLE = ":host { display: block; } :host([hidden]) { display: none; } div { min-block-size: 1px; }";
 
@@ -29,7 +29,7 @@ interface Drawn {
  * words; properties take arrays and tensors. Fires `select` with `{ head, query, key }`, and `error` with an AttnError for what
  * cannot be drawn, which leaves the last picture.
  */
-abstract class AttnElement extends Base {
+abstract class AttnElement extends ElementBase {
   static readonly observedAttributes: readonly string[] = ["tokens", "key-tokens", "weights"];
 
   /** What is selected; give several elements the same one and they move together. */
@@ -348,11 +348,14 @@ export class AttnMask extends AttnElement {
   }
 }
 
+export { AttnScope };
+
 const ELEMENTS = {
   "attn-heads": AttnHeads,
   "attn-lines": AttnLines,
   "attn-heatmap": AttnHeatmap,
   "attn-mask": AttnMask,
+  "attn-scope": AttnScope,
 };
 
 for (const [name, element] of Object.entries(ELEMENTS)) {
@@ -365,5 +368,6 @@ declare global {
     "attn-lines": AttnLines;
     "attn-heatmap": AttnHeatmap;
     "attn-mask": AttnMask;
+    "attn-scope": AttnScope;
   }
 }

@@ -1,6 +1,8 @@
 import { Analysis } from "./analysis.ts";
+import type { Beside } from "./beside.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import {
+  BUILD,
   type FileFormat,
   type MaskSize,
   type ScaledDotProductOptions as RustScaledDotProductOptions,
@@ -22,8 +24,8 @@ import {
 import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
-import type { Trace } from "./trace.ts";
-import { ownWorker, Remote, type Transport } from "./transport.ts";
+import type { Asked, Trace } from "./trace.ts";
+import { Remote, type Transport } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
@@ -41,8 +43,8 @@ export interface EngineOptions {
   /** A call that would need more bytes throws "too_large" before it allocates; default 1 GiB. */
   maxBytes?: number;
   /**
-   * The engine's WebAssembly, for bundlers and strict pages: an address, its bytes, or a compiled module. A page loads it once:
-   * engines made later share the first one's.
+   * The engine's WebAssembly, where it does not lie beside the package: an address, its bytes, or a compiled module. A page loads
+   * it once: engines made later share the first one's.
    */
   wasm?: WasmSource;
   /** The same for the WebAssembly that reads and writes files, which is loaded when the first file comes. */
@@ -57,10 +59,18 @@ export interface EngineInfo {
   readonly version: string;
   /** The graphics adapter, or null. */
   readonly adapter: string | null;
+  /** The fingerprint of the sources that the WebAssembly was compiled from; one of other sources is refused. */
+  readonly build: string;
 }
 
 /** Options of {@link Engine.scaledDotProductAttention}. */
-export interface ScaledDotProductOptions extends Partial<RustScaledDotProductOptions>, WatchOptions {
+export interface ScaledDotProductOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
+  extends Partial<RustScaledDotProductOptions>,
+    WatchOptions {
+  /** Whether the result holds the weights; default true. */
+  needWeights?: Weighed;
+  /** Whether every stage is kept; default false. */
+  trace?: Traced;
   /** Which key a query may attend to; default all. With a past, or with kvLengths, rules see the queries behind it. */
   mask?: Mask | null;
   /** `[..., n_past, d_k]`: keys of earlier positions, put in front. */
@@ -70,13 +80,13 @@ export interface ScaledDotProductOptions extends Partial<RustScaledDotProductOpt
 }
 
 /** What attention gives. */
-export interface AttentionResult {
+export interface AttentionResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
   /** `[..., n_q, d_v]` */
   readonly output: Tensor;
   /** `[..., heads, n_q, n_k]`, or null with `needWeights: false` */
-  readonly weights: Tensor | null;
+  readonly weights: Asked<Weighed, Tensor>;
   /** Every stage with `trace: true`, else null */
-  readonly trace: Trace | null;
+  readonly trace: Asked<Traced, Trace>;
   /** `[..., n_past + n_k, d_k]`: the keys with the past in front, where one was given */
   readonly presentKey?: Tensor;
   /** `[..., n_past + n_k, d_v]`: the values with the past in front */
@@ -93,16 +103,12 @@ export interface MaterializedMask {
   readonly shape: readonly number[];
 }
 
-/**
- * An engine, ready to compute.
- *
- * @throws AttnError `invalid_option`, `gpu_unavailable`
- */
-export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+/** An engine of the parts that the caller gives and, for those not given, of the package's own. */
+export async function engineOf(options: EngineOptions, own: Beside | null): Promise<Engine> {
   const hasWorkers = typeof Worker !== "undefined";
   const {
     backend = "auto",
-    worker = hasWorkers && typeof document !== "undefined",
+    worker = own !== null && hasWorkers && typeof document !== "undefined",
     threads = 1,
     maxBytes = 2 ** 30,
     wasm,
@@ -116,14 +122,17 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   if (typeof worker !== "boolean" && typeof worker !== "function") {
     throw invalidOption("worker", worker, "true, false or a function that makes a Worker");
   }
-  if (worker && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
+  const make = worker === true ? own?.worker : worker;
+  if (make === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
+  if (make && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
   if (backend === "webgpu") {
     throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
   }
-  const module = await load(wasm);
-  const transport = worker
-    ? await Remote.start(worker === true ? ownWorker() : madeBy(worker), module, maxBytes, filesWasm)
-    : await local(maxBytes, filesWasm);
+  const engine = wasm ?? own?.engine();
+  if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
+  const module = await load(engine, wasm != null);
+  const files = filesWasm ?? own?.files();
+  const transport = make ? await Remote.start(madeBy(make), module, maxBytes, files) : await local(maxBytes, files);
   return new Engine(new Link(transport, maxBytes));
 }
 
@@ -153,7 +162,7 @@ export class Engine {
   constructor(link: Link) {
     this.#link = link;
     const kernel = glue().kernelName() as EngineInfo["kernel"];
-    this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null };
+    this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null, build: BUILD };
     this.ops = new Ops(link);
     this.analysis = new Analysis(link);
   }
@@ -168,12 +177,12 @@ export class Engine {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
-  async scaledDotProductAttention(
+  async scaledDotProductAttention<Weighed extends boolean = true, Traced extends boolean = false>(
     q: TensorLike,
     k: TensorLike,
     v: TensorLike,
-    options: ScaledDotProductOptions = {},
-  ): Promise<AttentionResult> {
+    options: ScaledDotProductOptions<Weighed, Traced> = {},
+  ): Promise<AttentionResult<Weighed, Traced>> {
     const { mask, pastKey, pastValue, ...settings } = given(options);
     const [watch, rest] = watchOf(settings);
     if ((pastKey == null) !== (pastValue == null)) {
@@ -200,7 +209,7 @@ export class Engine {
       weights: weights[0] ?? null,
       trace,
       ...(present && { presentKey: present[0], presentValue: present[1] }),
-    };
+    } as AttentionResult<Weighed, Traced>;
   }
 
   /**

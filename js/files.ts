@@ -1,5 +1,5 @@
 // Files of tensors: a WebAssembly module of their own, loaded in the engine's realm when the first file comes.
-import { AttnError, plainError } from "./errors.ts";
+import { AttnError, invalidOption, plainError } from "./errors.ts";
 import type { Tensor } from "./tensor.ts";
 import init, * as bindings from "./wasm/attnscope_files.js";
 import { compile, type WasmSource } from "./wasm.ts";
@@ -8,7 +8,8 @@ let ready: Promise<unknown> | undefined;
 
 /** @throws AttnError */
 async function files<T>(source: WasmSource | undefined, run: (glue: typeof bindings) => T): Promise<T> {
-  ready ??= compile(source ?? new URL("./wasm/attnscope_files.wasm", import.meta.url))
+  if (source === undefined) throw invalidOption("filesWasm", source, "the .wasm of this package that reads files");
+  ready ??= compile(source)
     .then((module) => init({ module_or_path: module }))
     .catch((reason: unknown) => {
       ready = undefined;
@@ -29,11 +30,15 @@ export function readTensors(
   bytes: Uint8Array,
   format: string | undefined,
   maxBytes: number,
-  source?: WasmSource,
+  source: WasmSource | undefined,
 ): Promise<[string, Tensor][]> {
   return files(source, (glue) => glue.readTensors(bytes, format, maxBytes) as [string, Tensor][]);
 }
 
-export function writeTensors(entries: [string, Tensor][], format: string, source?: WasmSource): Promise<Uint8Array> {
+export function writeTensors(
+  entries: [string, Tensor][],
+  format: string,
+  source: WasmSource | undefined,
+): Promise<Uint8Array> {
   return files(source, (glue) => glue.writeTensors(entries, format));
 }

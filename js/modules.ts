@@ -11,7 +11,7 @@ import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
-import type { Trace } from "./trace.ts";
+import type { Asked, Trace } from "./trace.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** Parameters by name. */
@@ -34,25 +34,34 @@ export type MultiHeadAttentionOptions = Sizes<RustMultiHeadAttentionOptions> & D
 export type TransformerOptions = Sizes<RustTransformerOptions> & Drawn;
 
 /** What every pass may say. */
-interface PassOptions extends Partial<RustForwardOptions>, WatchOptions {
+interface PassOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
+  extends Partial<RustForwardOptions>,
+    WatchOptions {
+  /** Whether the result holds the weights; default true. */
+  needWeights?: Weighed;
+  /** Whether every stage is kept; default false. */
+  trace?: Traced;
   /** Which key a query may attend to; default all. */
   mask?: Mask | null;
 }
 
 /** Options of a pass through a block or stack. */
-export interface ForwardOptions extends PassOptions {
+export interface ForwardOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
+  extends PassOptions<Weighed, Traced> {
   /** Where dropout draws from, with `training: true`. */
   generator?: Generator;
 }
 
 /** Options of a pass through a decoder. */
-export interface DecoderForwardOptions extends ForwardOptions {
+export interface DecoderForwardOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
+  extends ForwardOptions<Weighed, Traced> {
   /** Which row of the memory a query may attend to; default all. */
   memoryMask?: Mask | null;
 }
 
 /** Options of a pass through multi-head attention. */
-export interface AttentionForwardOptions extends Omit<PassOptions, "training"> {
+export interface AttentionForwardOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
+  extends Omit<PassOptions<Weighed, Traced>, "training"> {
   /** `[n_k, kDim]`: what the keys are made from; default x. */
   key?: TensorLike | null;
   /** `[n_k, vDim]`: what the values are made from; default the key's. */
@@ -60,39 +69,39 @@ export interface AttentionForwardOptions extends Omit<PassOptions, "training"> {
 }
 
 /** What a pass through a module with one attention gives. */
-export interface ForwardResult {
+export interface ForwardResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
   /** `[n_q, dModel]`, with `[batch, ...]` in front where x has it */
   readonly output: Tensor;
   /** `[nHeads, n_q, n_k]`, or null with `needWeights: false` */
-  readonly weights: Tensor | null;
+  readonly weights: Asked<Weighed, Tensor>;
   /** Every stage with `trace: true`, else null */
-  readonly trace: Trace | null;
+  readonly trace: Asked<Traced, Trace>;
 }
 
 /** What a pass through a stack gives. */
-export interface StackResult {
+export interface StackResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
   readonly output: Tensor;
   /** One tensor a layer, or null with `needWeights: false` */
-  readonly weights: Tensor[] | null;
-  readonly trace: Trace | null;
+  readonly weights: Asked<Weighed, Tensor[]>;
+  readonly trace: Asked<Traced, Trace>;
 }
 
 /** What a pass through a decoder's block gives. */
-export interface DecoderBlockResult {
+export interface DecoderBlockResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
   readonly output: Tensor;
   /** `[nHeads, n, n]`: its attention to itself; null with `needWeights: false` */
-  readonly selfWeights: Tensor | null;
+  readonly selfWeights: Asked<Weighed, Tensor>;
   /** `[nHeads, n, n_memory]`: its attention to the memory */
-  readonly crossWeights: Tensor | null;
-  readonly trace: Trace | null;
+  readonly crossWeights: Asked<Weighed, Tensor>;
+  readonly trace: Asked<Traced, Trace>;
 }
 
 /** What a pass through a decoder gives: one tensor a layer. */
-export interface DecoderResult {
+export interface DecoderResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
   readonly output: Tensor;
-  readonly selfWeights: Tensor[] | null;
-  readonly crossWeights: Tensor[] | null;
-  readonly trace: Trace | null;
+  readonly selfWeights: Asked<Weighed, Tensor[]>;
+  readonly crossWeights: Asked<Weighed, Tensor[]>;
+  readonly trace: Asked<Traced, Trace>;
 }
 
 /** Which entries are loaded. */
@@ -198,7 +207,10 @@ export class MultiHeadAttention extends Weighted {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
-  async forward(x: TensorLike, options: AttentionForwardOptions = {}): Promise<ForwardResult> {
+  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+    x: TensorLike,
+    options: AttentionForwardOptions<Weighed, Traced> = {},
+  ): Promise<ForwardResult<Weighed, Traced>> {
     const { key, value, ...rest } = given(options);
     const inputs = {
       x: toTensor(x, "x"),
@@ -206,7 +218,7 @@ export class MultiHeadAttention extends Weighted {
       value: value == null ? null : toTensor(value, "value"),
     };
     const { output, weights, trace } = await this.pass(inputs, rest);
-    return { output, weights: weights[0] ?? null, trace };
+    return { output, weights: weights[0] ?? null, trace } as ForwardResult<Weighed, Traced>;
   }
 }
 
@@ -218,9 +230,12 @@ export class TransformerBlock extends Weighted {
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward(x: TensorLike, options: ForwardOptions = {}): Promise<ForwardResult> {
+  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+    x: TensorLike,
+    options: ForwardOptions<Weighed, Traced> = {},
+  ): Promise<ForwardResult<Weighed, Traced>> {
     const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
-    return { output, weights: weights[0] ?? null, trace };
+    return { output, weights: weights[0] ?? null, trace } as ForwardResult<Weighed, Traced>;
   }
 }
 
@@ -232,9 +247,12 @@ export class Transformer extends Weighted {
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward(x: TensorLike, options: ForwardOptions = {}): Promise<StackResult> {
+  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+    x: TensorLike,
+    options: ForwardOptions<Weighed, Traced> = {},
+  ): Promise<StackResult<Weighed, Traced>> {
     const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
-    return { output, weights: everyLayers(weights), trace };
+    return { output, weights: everyLayers(weights), trace } as StackResult<Weighed, Traced>;
   }
 }
 
@@ -246,9 +264,18 @@ export class DecoderBlock extends Weighted {
   }
 
   /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions = {}): Promise<DecoderBlockResult> {
+  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+    x: TensorLike,
+    memory: TensorLike,
+    options: DecoderForwardOptions<Weighed, Traced> = {},
+  ): Promise<DecoderBlockResult<Weighed, Traced>> {
     const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
-    return { output, selfWeights: weights[0] ?? null, crossWeights: crossWeights[0] ?? null, trace };
+    return {
+      output,
+      selfWeights: weights[0] ?? null,
+      crossWeights: crossWeights[0] ?? null,
+      trace,
+    } as DecoderBlockResult<Weighed, Traced>;
   }
 }
 
@@ -260,9 +287,18 @@ export class Decoder extends Weighted {
   }
 
   /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions = {}): Promise<DecoderResult> {
+  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+    x: TensorLike,
+    memory: TensorLike,
+    options: DecoderForwardOptions<Weighed, Traced> = {},
+  ): Promise<DecoderResult<Weighed, Traced>> {
     const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
-    return { output, selfWeights: everyLayers(weights), crossWeights: everyLayers(crossWeights), trace };
+    return {
+      output,
+      selfWeights: everyLayers(weights),
+      crossWeights: everyLayers(crossWeights),
+      trace,
+    } as DecoderResult<Weighed, Traced>;
   }
 }
 

@@ -9,6 +9,9 @@ export interface LayerOption {
   layer?: number;
 }
 
+/** What a pass gives where it was asked for it. */
+export type Asked<Is extends boolean, What> = Is extends true ? What : null;
+
 /** What a pass with another mask gives. */
 export interface Remasked {
   readonly output: Tensor;

@@ -34,11 +34,6 @@ interface Call {
   reject(reason: unknown): void;
 }
 
-/** The package's own worker. */
-export function ownWorker(): Worker {
-  return new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
-}
-
 /** The engine in a worker. */
 export class Remote implements Transport {
   readonly #worker: Worker;

@@ -9,29 +9,14 @@ export type Glue = typeof bindings;
 /** Where the engine's WebAssembly comes from: an address, its bytes, or a compiled module. */
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
-// Asked for late: a script out of a Blob has no address that another could stand beside.
-const engine = () =>
-  hasRelaxedSimd()
-    ? new URL("./wasm/attnscope_relaxed.wasm", import.meta.url)
-    : new URL("./wasm/attnscope_simd128.wasm", import.meta.url);
-
-/** Whether the runtime has relaxed SIMD: a module whose one function is a relaxed swizzle of two constants is valid. */
-function hasRelaxedSimd(): boolean {
-  const body = [65, 1, 253, 15, 65, 2, 253, 15, 253, 128, 2, 11];
-  const types = [1, 5, 1, 96, 0, 1, 123];
-  const functions = [3, 2, 1, 0];
-  const code = [10, body.length + 3, 1, body.length + 1, 0, ...body];
-  return WebAssembly.validate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, ...types, ...functions, ...code]));
-}
-
 let loading: Promise<WebAssembly.Module> | undefined;
 let ready = false;
 let instances = 0;
 let crashed = false;
 
 /** Makes the glue usable in this realm and gives the compiled module, which another realm can use too. */
-export async function load(source?: WasmSource): Promise<WebAssembly.Module> {
-  loading ??= start(source).catch((reason: unknown) => {
+export async function load(source: WasmSource, isGiven = true): Promise<WebAssembly.Module> {
+  loading ??= start(source, isGiven).catch((reason: unknown) => {
     loading = undefined;
     throw reason;
   });
@@ -44,16 +29,16 @@ export async function load(source?: WasmSource): Promise<WebAssembly.Module> {
   return module;
 }
 
-async function start(source?: WasmSource): Promise<WebAssembly.Module> {
+async function start(source: WasmSource, isGiven: boolean): Promise<WebAssembly.Module> {
   try {
-    const module = await compile(source ?? engine());
+    const module = await compile(source);
     await init({ module_or_path: module });
     const found = bindings.build();
     if (found !== BUILD) throw new Error(`the WebAssembly is of build ${found}, expected ${BUILD}`);
     ready = true;
     return module;
   } catch (reason) {
-    if (source === undefined) throw reason;
+    if (!isGiven) throw reason;
     throw invalidOption("wasm", String(reason), "a .wasm of this package: an address, bytes or a module");
   }
 }
@@ -62,7 +47,7 @@ async function start(source?: WasmSource): Promise<WebAssembly.Module> {
 export async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (typeof source !== "string" && !(source instanceof URL)) return WebAssembly.compile(source);
-  const url = new URL(source, globalThis.location?.href ?? import.meta.url);
+  const url = new URL(source, globalThis.location?.href);
   if (url.protocol === "file:" && typeof process !== "undefined") {
     const { readFile } = process.getBuiltinModule("node:fs/promises");
     return WebAssembly.compile(new Uint8Array(await readFile(url)));

@@ -1,19 +1,72 @@
-import { AttnError, createEngine, type Mask, mask, type Tensor, tensor } from "attnscope";
+// What a user writes, and what the compiler knows of it.
+import {
+  AttnError,
+  createEngine,
+  type ForwardOptions,
+  type Mask,
+  mask,
+  type Tensor,
+  type Trace,
+  tensor,
+} from "attnscope";
+import { createEngine as createSlim, type SlimEngineOptions } from "attnscope/slim";
 import * as views from "attnscope/views";
+import "attnscope/elements";
 
-const engine = await createEngine({ backend: "cpu" });
+/** Fails to compile where the two are not the same type. */
+const same = <A, B>(..._: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? [] : [never]) => {};
+
+const engine = await createEngine({ backend: "cpu", worker: () => new Worker("worker.js") });
 const causal: Mask = mask.causal().and(mask.padding(2));
 const x: Tensor = tensor([
   [1, 0],
   [0, 1],
 ]);
 const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1, seed: 0 });
-const { output, weights, trace } = await mha.forward(x, { mask: causal, trace: true });
-const first: number | undefined = output.data[0];
-const shape: readonly number[] | undefined = weights?.shape;
-const stages = trace?.stages;
+
+// What was asked for is there, what was not is null.
+const plain = await mha.forward(x, { mask: causal });
+same<typeof plain.weights, Tensor>();
+same<typeof plain.trace, null>();
+const traced = await mha.forward(x, { trace: true, needWeights: false });
+same<typeof traced.weights, null>();
+same<typeof traced.trace, Trace>();
+const later: ForwardOptions = { trace: Math.random() < 0.5 };
+const perhaps = await engine.transformerBlock({ dModel: 2, nHeads: 1 }).forward(x, later);
+same<typeof perhaps.weights, Tensor | null>();
+same<typeof perhaps.trace, Trace | null>();
+const stack = await engine.transformer({ nLayers: 2, dModel: 2, nHeads: 1 }).forward(x, { trace: true });
+same<typeof stack.weights, Tensor[]>();
+const decoded = await engine.decoder({ nLayers: 2, dModel: 2, nHeads: 1 }).forward(x, x, { needWeights: false });
+same<typeof decoded.crossWeights, null>();
+const scaled = await engine.scaledDotProductAttention(x, x, x, { isCausal: true, trace: true });
+same<typeof scaled.trace, Trace>();
+traced.trace.stage("weights");
+
+same<typeof engine.info.kernel, "scalar" | "simd128" | "relaxed-simd">();
+const slim: SlimEngineOptions = { wasm: new Uint8Array(), worker: false };
+await createSlim(slim);
+try {
+  tensor([[1], [1, 2]]);
+} catch (error) {
+  if (error instanceof AttnError && error.code === "invalid_tensor") views.number(0);
+}
+const heads = document.createElement("attn-heads");
+heads.weights = plain.weights;
 
 // @ts-expect-error: an option that does not exist
 engine.multiHeadAttention({ dModel: 2, heads: 1 });
-
-export { AttnError, first, shape, stages, views };
+// @ts-expect-error: an option that does not exist
+mha.forward(x, { trace: true, maskfill: 0 });
+// @ts-expect-error: a value that is none of the names
+engine.transformerBlock({ dModel: 2, nHeads: 1, activation: "gelu_fast" });
+// @ts-expect-error: a stage that does not exist
+traced.trace.stage("weight");
+// @ts-expect-error: a code that does not exist
+new AttnError("bad", "");
+// @ts-expect-error: nothing was kept
+plain.trace.stages;
+// @ts-expect-error: without the WebAssembly
+createSlim({});
+// @ts-expect-error: attnscope/slim has no worker of its own
+createSlim({ wasm: "engine.wasm", worker: true });

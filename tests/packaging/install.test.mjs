@@ -1,42 +1,17 @@
 // The package as a user gets it: packed, installed into an empty folder, run in Node.js and type-checked.
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
-const folder = mkdtempSync(path.join(tmpdir(), "attnscope-"));
-let packed;
-
-function run(command, args, cwd = folder) {
-  return execFileSync(command, args, { cwd, encoding: "utf8", shell: process.platform === "win32" });
-}
+const folder = inject("folder");
 
 function node(script) {
-  return JSON.parse(run(process.execPath, ["--input-type=module", "--eval", script]));
+  const run = ["--input-type=module", "--eval", script];
+  return JSON.parse(execFileSync(process.execPath, run, { cwd: folder, encoding: "utf8" }));
 }
-
-beforeAll(() => {
-  [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder], repository));
-  writeFileSync(path.join(folder, "package.json"), '{ "private": true, "type": "module" }');
-  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", packed.filename]);
-});
-
-afterAll(() => rmSync(folder, { recursive: true }));
-
-test("holds what users need and nothing else", () => {
-  const files = packed.files.map((file) => file.path);
-  for (const file of ["dist/index.js", "dist/index.d.ts", "dist/views/index.js", "dist/views/index.d.ts"]) {
-    expect(files).toContain(file);
-  }
-  expect(files).toEqual(
-    expect.arrayContaining(["dist/wasm/attnscope_simd128.wasm", "dist/wasm/attnscope_relaxed.wasm"]),
-  );
-  const documents = ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "README.md", "package.json"];
-  expect(files.filter((file) => !/^dist\/.+\.(js|d\.ts|wasm)$/.test(file)).sort()).toEqual(documents);
-});
 
 test("attends in Node.js", () => {
   const answer = node(`
@@ -85,13 +60,10 @@ test("refuses with typed errors in Node.js", () => {
   expect(codes).toEqual(["invalid_tensor", "not_divisible", "invalid_option"]);
 });
 
-test("loads its views without a document", () => {
-  expect(node(`console.log(JSON.stringify(Object.keys(await import("attnscope/views"))))`)).not.toEqual([]);
-});
-
 test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],
+  ["nodenext", "nodenext"],
 ])("type-checks with moduleResolution %s", (moduleResolution, module) => {
   cpSync(new URL("consumer.ts", import.meta.url), path.join(folder, "consumer.ts"));
   const tsc = path.join(repository, "node_modules/typescript/bin/tsc");

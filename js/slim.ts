@@ -1,0 +1,84 @@
+// What `import ... from "attnscope/slim"` gives: all of the package but the addresses of its parts, which the caller brings. So a
+// bundler emits nothing beside the script.
+import { type Engine, type EngineOptions, engineOf } from "./engine.ts";
+import type { WasmSource } from "./wasm.ts";
+
+export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
+export type {
+  AttentionResult,
+  Engine,
+  EngineInfo,
+  EngineOptions,
+  MaterializedMask,
+  ScaledDotProductOptions,
+} from "./engine.ts";
+export { AttnError, type ErrorDetails } from "./errors.ts";
+export type {
+  Activation,
+  CellChange,
+  EmptyRow,
+  ErrorCode,
+  Explanation,
+  FileFormat,
+  HeadLabel,
+  HeadPattern,
+  Init,
+  MaskAxes,
+  MaskEffect,
+  MaskSize,
+  Moved,
+  NormKind,
+  Operation,
+  PatternScores,
+  Positions,
+  Stage,
+  Term,
+  TorchConvention,
+} from "./generated.ts";
+export type { Generator } from "./generator.ts";
+export { Mask, type MaskMatrix, mask } from "./mask.ts";
+export type {
+  AttentionForwardOptions,
+  Decoder,
+  DecoderBlock,
+  DecoderBlockResult,
+  DecoderForwardOptions,
+  DecoderResult,
+  ForwardOptions,
+  ForwardResult,
+  LoadOptions,
+  MultiHeadAttention,
+  MultiHeadAttentionOptions,
+  StackResult,
+  StateDict,
+  Transformer,
+  TransformerBlock,
+  TransformerOptions,
+} from "./modules.ts";
+export { type Place, Selection } from "./selection.ts";
+export { type NestedArray, type Tensor, type TensorLike, tensor } from "./tensor.ts";
+export { type Remasked, type RemaskOptions, Trace, type TraceJson } from "./trace.ts";
+export type { WatchOptions } from "./watch.ts";
+
+/** How an engine is made of parts that the caller brings. */
+export interface SlimEngineOptions extends EngineOptions {
+  /** The engine's WebAssembly, `attnscope/engine.wasm` or `attnscope/engine-relaxed.wasm`: an address, its bytes, or a compiled module. */
+  wasm: WasmSource;
+  /** `attnscope/files.wasm`, for `readTensors` and `writeTensors`. */
+  filesWasm?: WasmSource;
+  /** A function that makes a worker which runs `attnscope/worker`; default false, the engine in this thread. */
+  worker?: false | (() => Worker);
+}
+
+/**
+ * An engine of parts that the caller brings, ready to compute.
+ *
+ * ```ts
+ * const engine = await createEngine({ wasm: await readFile("attnscope_simd128.wasm") });
+ * ```
+ *
+ * @throws AttnError `invalid_option`, `gpu_unavailable`
+ */
+export function createEngine(options: SlimEngineOptions): Promise<Engine> {
+  return engineOf(options ?? {}, null);
+}

@@ -1,0 +1,6 @@
+import * as attnscope from "attnscope";
+import { answer } from "../answer.js";
+
+const engine = await attnscope.createEngine();
+console.log(JSON.stringify({ ...(await answer(attnscope, engine)), info: engine.info }));
+engine.destroy();

@@ -1,0 +1,88 @@
+// The page in the frame of an <attn-scope>: it hears what the element asks for, and tells what happens.
+import { untrack } from "svelte";
+import type { Bench } from "./bench.svelte.ts";
+import { fromLink } from "./link.ts";
+import { placeOf } from "./place.svelte.ts";
+import { Unreadable } from "./reader.ts";
+import { readState, writeState } from "./state.ts";
+import { LANGUAGES, type Language } from "./text.ts";
+
+const THEMES = ["system", "light", "dark"] as const;
+const PAUSE = 300;
+
+/** What the element may ask for beside a state. */
+interface Page {
+  speak(language: Language): unknown;
+  dress(theme: (typeof THEMES)[number]): void;
+}
+
+/**
+ * Only in a sandbox, where the page is of no origin: there it holds nothing that a person has stored, so that nothing is told to a
+ * stranger who frames it.
+ */
+export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
+  if (parent === window || origin !== "null") return;
+
+  const tell = (attnscope: string, detail?: unknown) => parent.postMessage({ attnscope, detail }, "*");
+
+  const open = async (state: string) => {
+    try {
+      bench.open(state.trimStart().startsWith("{") ? readState(state) : await fromLink(state));
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      tell("error", { code: "bad_file", message: `state: ${error.message}` });
+    }
+  };
+
+  addEventListener("message", ({ source, data }) => {
+    if (source !== parent || typeof data?.attnscope !== "object") return;
+    const { state, language, theme } = data.attnscope;
+    if (typeof state === "string") void open(state);
+    const spoken = LANGUAGES.find(({ value }) => value === language);
+    if (spoken) void speak(spoken.value);
+    if (THEMES.includes(theme)) dress(theme);
+  });
+
+  // What the page opens with is no news, nor is its first picture.
+  const changes = <T>(read: () => T, hear: (value: T, before: NonNullable<T> | null) => void) => {
+    let last = untrack(read);
+    $effect(() => {
+      const [value, before] = [read(), last];
+      last = value;
+      if (value !== before && before !== undefined) untrack(() => hear(value, before));
+    });
+  };
+
+  changes(
+    () => placeOf(bench.selection),
+    (place) => tell("select", place),
+  );
+  let timer = 0;
+  changes(
+    () => bench.snapshot,
+    (snapshot) => {
+      clearTimeout(timer);
+      timer = window.setTimeout(() => tell("state", writeState(snapshot)), PAUSE);
+    },
+  );
+  changes(
+    () => bench.picture?.after.allowed,
+    (allowed, before) => {
+      if (!allowed || !bench.picture || isSame(allowed, before)) return;
+      const [rows, columns] = [bench.picture.tokens.length, bench.picture.keyTokens.length];
+      const heads = allowed.length / (rows * columns);
+      tell("maskchange", { allowed, shape: heads === 1 ? [rows, columns] : [heads, rows, columns] });
+    },
+  );
+  changes(
+    () => bench.problem,
+    (problem) => {
+      if (problem) tell("error", { code: "invalid_option", message: problem.message, field: problem.field });
+    },
+  );
+  tell("ready");
+}
+
+function isSame(one: Uint8Array, other: Uint8Array | null): boolean {
+  return one.length === other?.length && one.every((cell, i) => cell === other[i]);
+}
