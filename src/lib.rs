@@ -28,6 +28,7 @@ mod config;
 mod error;
 mod explain;
 pub mod given;
+pub mod gpu_plan;
 mod mask;
 mod multi_head_attention;
 pub mod ops;

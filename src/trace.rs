@@ -7,8 +7,9 @@ use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
 use crate::given::words;
+use crate::gpu_plan::{self, GpuLimits, GpuPlan};
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
-use crate::recipe::{Made, Numbers, Recipe, Step};
+use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 
 /// Declares the stages once: variant, name, meaning.
@@ -148,6 +149,68 @@ impl Plan {
         let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
         let (shared, own) = recipe.run(shared, max_bytes, watch)?;
         Ok(Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes })
+    }
+
+    /// What it costs, in multiply-adds.
+    pub fn work(&self) -> f64 {
+        self.recipe.work(self.first())
+    }
+
+    /// The pass as work for a graphics processor, or why it is none for it.
+    ///
+    /// # Errors
+    /// `too_large` where the pass needs more than `max_bytes`.
+    pub fn on_gpu(&self, limits: GpuLimits) -> Result<std::result::Result<GpuPlan, &'static str>> {
+        match self.shared {
+            Some(_) => self.recipe.check_own_size(self.max_bytes)?,
+            None => self.recipe.check_size(self.max_bytes)?,
+        }
+        Ok(gpu_plan::plan(&self.recipe, self.first(), &self.wanted(), limits))
+    }
+
+    /// The numbers that a step is given, or those of its projection's weight.
+    pub fn given(&self, step: StepId) -> &[f32] {
+        match &self.recipe.steps()[step].made {
+            Made::Given(numbers) => numbers,
+            Made::Linear { linear, .. } => &linear.weight.data,
+            _ => &[],
+        }
+    }
+
+    /// The trace of a pass that a graphics processor computed: `numbers` is what the plan reads back.
+    pub fn computed(self, plan: &GpuPlan, mut numbers: Vec<f32>) -> Trace {
+        let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
+        let (shared, own) = match (recipe.keeps(), shared) {
+            (false, _) => {
+                recipe.place_read(plan);
+                (Arc::default(), numbers)
+            }
+            (true, Some(shared)) => (shared, numbers),
+            (true, None) => {
+                recipe.place_given(&mut numbers);
+                let own = numbers.split_off(recipe.shared_size());
+                (Arc::new(numbers), own)
+            }
+        };
+        Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes }
+    }
+
+    /// The first step that is to be made.
+    fn first(&self) -> StepId {
+        if self.shared.is_some() { self.recipe.masked().unwrap_or(0) } else { 0 }
+    }
+
+    /// What [`Trace`] reads of a pass that keeps no stages.
+    fn wanted(&self) -> Vec<StepId> {
+        let is_wanted = |(_, step): &(StepId, &Step)| match step.stage {
+            Stage::Weights | Stage::CrossWeights => self.returns.weights,
+            Stage::PastKey | Stage::PastValue | Stage::AllKeys | Stage::AllValues => {
+                self.recipe.find(Stage::PastKey, 0).is_some()
+            }
+            _ => false,
+        };
+        let steps = self.recipe.steps().iter().enumerate().filter(is_wanted).map(|(id, _)| id);
+        steps.chain([self.recipe.steps().len() - 1]).collect()
     }
 }
 
