@@ -1,4 +1,5 @@
 import { Analysis } from "./analysis.ts";
+import type { BackendInfo, BackendOption } from "./backend.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import {
   type FileFormat,
@@ -29,8 +30,12 @@ import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** How an engine is made. */
 export interface EngineOptions {
-  /** "auto" takes the GPU where it is there and pays, else the CPU; default "auto". */
-  backend?: "auto" | "cpu" | "webgpu";
+  /**
+   * "auto" takes the GPU for a pass where one is there and pays, else the CPU; default "auto". "webgpu" takes it for every pass
+   * that it computes as the CPU does: numbers that are or may become infinite or NaN stay with the CPU, and so does what does not
+   * fit the GPU.
+   */
+  backend?: BackendOption;
   /** Whether the engine lives in a worker; default true in browsers, false in Node. */
   worker?: boolean;
   /** The most threads to use; default 1. `engine.info.threads` says how many are, so far always one. */
@@ -47,13 +52,10 @@ export interface EngineOptions {
 }
 
 /** What computes. */
-export interface EngineInfo {
-  readonly backend: "cpu" | "webgpu";
+export interface EngineInfo extends BackendInfo {
   readonly kernel: "scalar" | "simd128" | "relaxed-simd";
   readonly threads: number;
   readonly version: string;
-  /** The graphics adapter, or null. */
-  readonly adapter: string | null;
 }
 
 /** Options of {@link Engine.scaledDotProductAttention}. */
@@ -112,19 +114,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   if (!(typeof maxBytes === "number" && maxBytes > 0)) throw invalidOption("maxBytes", maxBytes, "a number above 0");
   if (typeof worker !== "boolean") throw invalidOption("worker", worker, "true or false");
   if (worker && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
-  if (backend === "webgpu") {
-    throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
-  }
   const module = await load(wasm);
-  const transport = worker ? await Remote.start(module, maxBytes, filesWasm) : new Local(maxBytes, filesWasm);
+  const settings = { backend, maxBytes, filesWasm };
+  const transport = await (worker ? Remote.start(module, settings) : Local.start(settings));
   return new Engine(new Link(transport, maxBytes));
 }
 
 /** Attention and the modules built on it. Everything that computes returns a Promise; making a module does not. */
 export class Engine {
   readonly #link: Link;
-  /** What computes. */
-  readonly info: EngineInfo;
+  readonly #kernel: EngineInfo["kernel"];
   /** The parts of attention by themselves. */
   readonly ops: Ops;
   /** What researchers ask of attention weights. */
@@ -133,10 +132,14 @@ export class Engine {
   /** @internal */
   constructor(link: Link) {
     this.#link = link;
-    const kernel = glue().kernelName() as EngineInfo["kernel"];
-    this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null };
+    this.#kernel = glue().kernelName() as EngineInfo["kernel"];
     this.ops = new Ops(link);
     this.analysis = new Analysis(link);
+  }
+
+  /** What computes. With "auto" the backend is "webgpu" from the first pass on that pays there, while smaller ones stay here. */
+  get info(): EngineInfo {
+    return { ...this.#link.info, kernel: this.#kernel, threads: 1, version: VERSION };
   }
 
   /**

@@ -1,10 +1,12 @@
 // One way to call the engine, whether it lives in this thread or in a worker.
+import { Backend, type BackendInfo, type BackendOption } from "./backend.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import { Host, type Request } from "./host.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
 
 export interface Transport {
+  readonly info: BackendInfo;
   /** Requests are carried out in the order of the calls. */
   call<T>(request: Request, watch: Watch): Promise<T>;
   close(): void;
@@ -12,11 +14,22 @@ export interface Transport {
 
 /** The engine in this thread. */
 export class Local implements Transport {
+  readonly #backend: Backend;
   readonly #host: Host;
   #isBusy = false;
 
-  constructor(maxBytes: number, filesWasm?: WasmSource) {
-    this.#host = new Host(maxBytes, filesWasm);
+  private constructor(backend: Backend, { maxBytes, filesWasm }: HostOptions) {
+    this.#backend = backend;
+    this.#host = new Host(backend, maxBytes, filesWasm);
+  }
+
+  /** @throws AttnError `gpu_unavailable` */
+  static async start(options: HostOptions): Promise<Local> {
+    return new Local(await Backend.start(options.backend, () => {}), options);
+  }
+
+  get info(): BackendInfo {
+    return this.#backend.info;
   }
 
   // Carried out before the first await, so that the order is that of the calls; but what a pass calls to tell how far it is may
@@ -26,7 +39,8 @@ export class Local implements Transport {
     signal?.throwIfAborted();
     this.#isBusy = true;
     try {
-      return this.#host.handle(request, onProgress && reporting(onProgress)) as T;
+      const value = this.#host.handle(request, onProgress && reporting(onProgress));
+      return (value instanceof Promise && signal ? unlessAborted(value, signal) : value) as T;
     } finally {
       this.#isBusy = false;
       signal?.throwIfAborted();
@@ -37,6 +51,15 @@ export class Local implements Transport {
     if (this.#isBusy) queueMicrotask(() => this.#host.close());
     else this.#host.close();
   }
+}
+
+/** What comes later, unless the signal comes first. */
+function unlessAborted(value: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort);
+    value.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
 }
 
 /** As a listener is called: what it throws is nobody's to catch. */
@@ -52,11 +75,15 @@ function reporting(listener: (part: number) => void): (part: number) => void {
   };
 }
 
-/** What the page tells its worker first. */
-export interface WorkerStart {
-  readonly module: WebAssembly.Module;
+export interface HostOptions {
+  readonly backend: BackendOption;
   readonly maxBytes: number;
   readonly filesWasm: WasmSource | undefined;
+}
+
+/** What the page tells its worker first. */
+export interface WorkerStart extends HostOptions {
+  readonly module: WebAssembly.Module;
 }
 
 export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request; isWatched: boolean };
@@ -64,9 +91,14 @@ export type WorkerMessage = { start: WorkerStart } | { id: number; request: Requ
 export type WorkerReply =
   | { ready: true }
   | { failed: PlainError }
+  | { info: BackendInfo }
   | { id: number; part: number }
   | { id: number; value: unknown }
   | { id: number; error: PlainError };
+
+function typed({ code, message, details }: PlainError): AttnError {
+  return new AttnError(code, message, details);
+}
 
 interface Call {
   readonly id: number;
@@ -79,6 +111,7 @@ interface Call {
 /** The engine in a worker. */
 export class Remote implements Transport {
   readonly #worker: Worker;
+  info: BackendInfo = { backend: "cpu", adapter: null };
   /** What was not sent yet. */
   #queue: Call[] = [];
   /** What was sent and not answered yet. */
@@ -90,25 +123,29 @@ export class Remote implements Transport {
     this.#worker = worker;
   }
 
-  static start(module: WebAssembly.Module, maxBytes: number, filesWasm?: WasmSource): Promise<Remote> {
+  /** @throws AttnError `gpu_unavailable` */
+  static start(module: WebAssembly.Module, options: HostOptions): Promise<Remote> {
     const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
-      const fail = (message: string) => {
-        const error = new AttnError("engine_crashed", `the engine's worker failed: ${message}`);
+      const fail = (error: AttnError) => {
         worker.terminate();
         remote.#die(error);
         reject(error);
       };
       worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
         if ("ready" in data) resolve(remote);
-        else if ("failed" in data) fail(data.failed.message);
+        else if ("failed" in data) fail(typed(data.failed));
+        else if ("info" in data) remote.info = data.info;
         else remote.#hear(data);
       };
-      worker.onerror = (event) => fail(event.message ?? "not loaded");
+      worker.onerror = ({ message = "not loaded" }) => {
+        fail(new AttnError("engine_crashed", `the engine's worker failed: ${message}`));
+      };
       // An address is said in full: the worker's own is another.
+      const { filesWasm } = options;
       const files = typeof filesWasm === "string" ? new URL(filesWasm, location.href).href : filesWasm;
-      remote.#post({ start: { module, maxBytes, filesWasm: files instanceof URL ? files.href : files } });
+      remote.#post({ start: { ...options, module, filesWasm: files instanceof URL ? files.href : files } });
     });
   }
 
@@ -166,10 +203,8 @@ export class Remote implements Transport {
       return;
     }
     this.#sent.delete(reply.id);
-    if ("error" in reply) {
-      const { code, message, details } = reply.error;
-      call?.reject(new AttnError(code, message, details));
-    } else call?.resolve(reply.value as never);
+    if ("error" in reply) call?.reject(typed(reply.error));
+    else call?.resolve(reply.value as never);
     this.#flush();
   }
 

@@ -1,6 +1,7 @@
-// Builds everything, in five steps; a step is skipped while its inputs are what they were.
+// Builds everything, in six steps; a step is skipped while its inputs are what they were.
 //   xtask     the build tools, compiled for this machine
 //   types     js/generated.ts: TypeScript declarations of the Rust types
+//   shaders   js/shaders.ts: the GPU's kernels as text
 //   wasm      js/wasm/: the engine and its glue
 //   package   dist/: what npm publishes
 //   site      dist-site/: the page
@@ -54,6 +55,14 @@ step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
 
 step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts" }, () => {
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
+});
+
+step("shaders", { inputs: ["src/shaders"], output: "js/shaders.ts" }, () => {
+  const entries = filesUnder("src/shaders").map((file) => {
+    return `  ${file.match(/(\w+)\.wgsl$/)[1]}: ${JSON.stringify(readFileSync(file, "utf8"))},\n`;
+  });
+  const head = "// Generated from src/shaders; do not edit.\n/** The GPU's kernels by name. */\n";
+  writeFileSync("js/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
 });
 
 const GLUE = "js/wasm/attnscope.js";

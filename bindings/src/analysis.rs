@@ -33,7 +33,7 @@ pub fn label_heads(
 ) -> Thrown<JsValue> {
     let (weights, mask) = (tensor_in(weights)?, optional_mask(mask)?);
     let labels = analysis::label_heads(&weights, tokens.as_deref(), mask.as_ref(), offset, limit(max_bytes));
-    labels.map(|labels| plain(labels)).map_err(throw)
+    labels.map(plain).map_err(throw)
 }
 
 #[wasm_bindgen]

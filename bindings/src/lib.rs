@@ -7,6 +7,7 @@ mod read;
 
 use std::borrow::Cow;
 
+use attnscope::gpu_plan::{GpuLimits, GpuPlan};
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
@@ -16,7 +17,7 @@ use attnscope::{
 use attnscope_boundary::{
     Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out, throw,
 };
-use js_sys::{Array, Float32Array, Function, Uint8Array};
+use js_sys::{Array, Float32Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use read::{options, read};
@@ -41,9 +42,8 @@ fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
     if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
 }
 
-/// Runs a pass; `watch` is called with the part of it that is done, from 0 to 1.
-fn run(plan: attnscope::Result<Plan>, watch: Option<Function>) -> Thrown<RawTrace> {
-    plan.and_then(|plan| plan.run(&mut |part| tell(watch.as_ref(), part))).map(RawTrace).map_err(throw)
+fn planned(plan: attnscope::Result<Plan>) -> Thrown<RawPlan> {
+    plan.map(|plan| RawPlan { plan, on_gpu: None }).map_err(throw)
 }
 
 fn tell(watch: Option<&Function>, part: f32) {
@@ -77,19 +77,12 @@ impl RawAttention {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn forward(
-        &self,
-        inputs: &JsValue,
-        mask: JsValue,
-        settings: JsValue,
-        watch: Option<Function>,
-        max_bytes: f64,
-    ) -> Thrown<RawTrace> {
+    pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let x = tensor_in(&property(inputs, "x")?)?;
         let key = optional_tensor(&property(inputs, "key")?)?;
         let value = optional_tensor(&property(inputs, "value")?)?;
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
-        run(self.0.plan(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)), watch)
+        planned(self.0.plan(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
     }
 }
 
@@ -119,32 +112,25 @@ impl RawTransformer {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn forward(
-        &self,
-        inputs: &JsValue,
-        mask: JsValue,
-        settings: JsValue,
-        watch: Option<Function>,
-        max_bytes: f64,
-    ) -> Thrown<RawTrace> {
+    pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
-        run(self.0.plan(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)), watch)
+        planned(self.0.plan(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)))
     }
 
     /// A pass whose dropout draws from the generator.
-    pub fn train(
+    #[wasm_bindgen(js_name = planTraining)]
+    pub fn plan_training(
         &self,
         inputs: &JsValue,
         mask: JsValue,
         settings: JsValue,
         generator: &mut RawGenerator,
-        watch: Option<Function>,
         max_bytes: f64,
-    ) -> Thrown<RawTrace> {
+    ) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
         let (x, mask) = (&given.x, given.mask.as_ref());
         let generator = &mut generator.0;
-        run(self.0.plan_training(x, given.memory(), mask, &given.options, generator, limit(max_bytes)), watch)
+        planned(self.0.plan_training(x, given.memory(), mask, &given.options, generator, limit(max_bytes)))
     }
 }
 
@@ -177,20 +163,60 @@ fn property(object: &JsValue, name: &str) -> Thrown<JsValue> {
     js_sys::Reflect::get(object, &name.into())
 }
 
-#[wasm_bindgen(js_name = scaledDotProductAttention)]
-pub fn scaled_dot_product_attention(
-    inputs: &JsValue,
-    mask: JsValue,
-    settings: JsValue,
-    watch: Option<Function>,
-    max_bytes: f64,
-) -> Thrown<RawTrace> {
+#[wasm_bindgen(js_name = planAttention)]
+pub fn plan_attention(inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
     let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
     let past = [optional_tensor(&property(inputs, "pastKey")?)?, optional_tensor(&property(inputs, "pastValue")?)?];
     let (mask, options) = (optional_mask(mask)?, options(settings, &["mask", "pastKey", "pastValue"])?);
     let past = if let [Some(key), Some(value)] = &past { Some([key, value]) } else { None };
     let inputs = QueryKeyValue { query: &query?, key: &key?, value: &value?, past };
-    run(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)), watch)
+    planned(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)))
+}
+
+/// A pass that is checked and ready to be run, here or on a graphics processor.
+#[wasm_bindgen]
+pub struct RawPlan {
+    plan: Plan,
+    on_gpu: Option<GpuPlan>,
+}
+
+#[wasm_bindgen]
+impl RawPlan {
+    /// Runs the pass; `watch` is called with the part of it that is done, from 0 to 1.
+    pub fn run(self, watch: Option<Function>) -> Thrown<RawTrace> {
+        self.plan.run(&mut |part| tell(watch.as_ref(), part)).map(RawTrace).map_err(throw)
+    }
+
+    /// What the pass costs, in multiply-adds.
+    pub fn work(&self) -> f64 {
+        self.plan.work()
+    }
+
+    /// The pass as work for a graphics processor with these limits, or, as text, why it is none for it.
+    #[wasm_bindgen(js_name = onGpu)]
+    pub fn on_gpu(&mut self, binding: f64, workgroup_storage: f64) -> Thrown<JsValue> {
+        let limits = GpuLimits { binding: binding as u64, workgroup_storage: workgroup_storage as u64 };
+        Ok(match self.plan.on_gpu(limits).map_err(throw)? {
+            Err(why) => why.into(),
+            Ok(plan) => {
+                let constants = Uint32Array::from(&plan.constants[..]);
+                self.on_gpu = Some(plan.clone());
+                let plan = plain(plan);
+                js_sys::Reflect::set(&plan, &"constants".into(), &constants)?;
+                plan
+            }
+        })
+    }
+
+    /// The numbers that a step is given, or those of its projection's weight.
+    pub fn given(&self, step: usize) -> Float32Array {
+        self.plan.given(step).into()
+    }
+
+    /// The trace of the pass that a graphics processor computed, from what the plan reads back.
+    pub fn computed(self, numbers: Vec<f32>) -> Option<RawTrace> {
+        self.on_gpu.map(|on_gpu| RawTrace(self.plan.computed(&on_gpu, numbers)))
+    }
 }
 
 /// One pass, kept here so that its cells can be explained and its mask exchanged.
@@ -256,12 +282,13 @@ impl RawTrace {
 
     pub fn explain(&self, stage: JsValue, layer: usize, index: Vec<usize>) -> Thrown<JsValue> {
         let stage: Stage = read(stage)?;
-        self.0.explain(stage, layer, &index).map(|explanation| plain(explanation)).map_err(throw)
+        self.0.explain(stage, layer, &index).map(plain).map_err(throw)
     }
 
-    pub fn remask(&self, mask: JsValue, settings: JsValue, watch: Option<Function>) -> Thrown<RawTrace> {
+    #[wasm_bindgen(js_name = planRemask)]
+    pub fn plan_remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawPlan> {
         let (mask, options) = (optional_mask(mask)?, options(settings, &[])?);
-        run(self.0.plan_remask(mask.as_ref(), &options), watch)
+        planned(self.0.plan_remask(mask.as_ref(), &options))
     }
 }
 
