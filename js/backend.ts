@@ -1,6 +1,6 @@
 // Decides where a pass is computed, and sees to it that it is: on the graphics processor where it is there and pays, else on the CPU.
 import { AttnError } from "./errors.ts";
-import type { Computed, Gpu, GpuFailure, Kept, Plan } from "./gpu.ts";
+import type { Computed, Gpu, GpuFailure, Kept, Pass } from "./gpu.ts";
 import { type Glue, throwTyped } from "./wasm.ts";
 
 type RawPlan = Glue["RawPlan"]["prototype"];
@@ -75,16 +75,15 @@ export class Backend {
     const gpu = this.#gpu;
     if (!gpu) throw new AttnError("gpu_lost", "the graphics processor was lost; create a new engine");
     if (isRemask && !before) return null;
-    const { maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = gpu.limits;
     const work = plan.work();
-    const onGpu = throwTyped(() => plan.onGpu(maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize)) as
-      | Plan
-      | string;
+    const outline = throwTyped(() => plan.outline()) as Pass["outline"];
+    const pass = { outline, given: (step: number) => plan.given(step) };
+    const onGpu = gpu.plan(pass);
     // Its numbers, or its size, are such that only the CPU does it right.
     if (typeof onGpu === "string") return null;
     if (this.#option === "auto" && !this.#costs.pays(work, onGpu.size)) return null;
     try {
-      const computed = await gpu.run(onGpu, (step) => plan.given(step), before);
+      const computed = await gpu.run(pass, onGpu, before);
       this.#costs.learnGpu(work, onGpu.size, computed.milliseconds);
       this.#tell({ backend: "webgpu", adapter: gpu.adapter });
       return computed;
@@ -104,8 +103,11 @@ export class Backend {
     openGpu().then(
       (gpu) => {
         // A program that plays a GPU is slower than the engine.
-        if (gpu.isFallback) gpu.close();
-        else this.#gpu = gpu;
+        if (gpu.isFallback) return gpu.close();
+        this.#gpu = gpu;
+        gpu.lost.then(() => {
+          if (this.#gpu === gpu) this.#leave();
+        });
       },
       () => {},
     );
@@ -115,12 +117,15 @@ export class Backend {
     if (!("reason" in failure)) throw failure;
     const { reason, message } = failure;
     if (reason === "memory") return null;
-    if (reason === "lost" || this.#option === "auto") {
-      this.close();
-      this.#tell(CPU);
-    }
+    if (reason === "lost" || this.#option === "auto") this.#leave();
     if (this.#option === "auto") return null;
     throw new AttnError(reason === "lost" ? "gpu_lost" : "gpu_unavailable", message, { backend: this.#option });
+  }
+
+  /** From here on the CPU computes. */
+  #leave(): void {
+    this.close();
+    this.#tell(CPU);
   }
 
   #tell(info: BackendInfo): void {

@@ -2,9 +2,16 @@
 // loaded when a pass is first to go there.
 import type { Dispatch, GpuPlan, Buffer as PlanBuffer } from "./generated.ts";
 import { SHADERS } from "./shaders.ts";
+import init, { plan as planOf } from "./wasm/attnscope_gpu.js";
+import { compile } from "./wasm.ts";
 
-/** The engine's plan with its constants. */
-export type Plan = GpuPlan;
+/** A pass as the engine hands it over. */
+export interface Pass {
+  /** What the planner needs to know of it. */
+  readonly outline: { readonly steps: Uint32Array; readonly tables: Uint32Array };
+  /** The numbers of a step, or of its weight. */
+  given(step: number): Float32Array;
+}
 
 /** Why a pass was not computed: there is no device, it went away, a kernel is refused, or the memory does not suffice. */
 export class GpuFailure extends Error {
@@ -38,6 +45,8 @@ export class Kept {
 /** What a pass gives. */
 export interface Computed {
   readonly numbers: Float32Array;
+  /** Steps and where their numbers are among these, one behind the other. */
+  readonly places: Uint32Array;
   readonly kept: Kept;
   /** How long the device had it. */
   readonly milliseconds: number;
@@ -59,7 +68,8 @@ export class Gpu {
   readonly adapter: string;
   /** Whether the adapter is a program, slower than this package's own. */
   readonly isFallback: boolean;
-  readonly limits: GPUSupportedLimits;
+  /** Comes when the device goes away. */
+  readonly lost: Promise<void>;
   readonly #device: GPUDevice;
   #lost: string | null = null;
   readonly #pipelines = new Map<string, Promise<GPUComputePipeline>>();
@@ -72,11 +82,10 @@ export class Gpu {
 
   private constructor(device: GPUDevice, info: GPUAdapterInfo) {
     this.#device = device;
-    this.limits = device.limits;
     this.isFallback = info.isFallbackAdapter;
     this.adapter =
       [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ") || "unnamed";
-    device.lost.then(({ message, reason }) => {
+    this.lost = device.lost.then(({ message, reason }) => {
       this.#lost = message || reason;
     });
   }
@@ -89,6 +98,7 @@ export class Gpu {
       const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
       if (!adapter) throw new GpuFailure("unavailable", "WebGPU gives no adapter");
       const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = adapter.limits;
+      await planner();
       const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize };
       return new Gpu(await adapter.requestDevice({ requiredLimits }), adapter.info);
     } catch (reason) {
@@ -96,17 +106,24 @@ export class Gpu {
     }
   }
 
+  /** The plan of a pass, or why it is none for this device. */
+  plan({ outline: { steps, tables } }: Pass): GpuPlan | string {
+    const { maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = this.#device.limits;
+    return planOf(steps, tables.length, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize) as
+      | GpuPlan
+      | string;
+  }
+
   /**
-   * Runs a plan. `given` gives the numbers of a step, or of its weight; `before` is what the pass before kept, where the plan
-   * belongs to one with another mask.
+   * Runs a pass by its plan. `before` is what the pass before kept, where this is one with another mask.
    *
    * @throws GpuFailure
    */
-  async run(plan: Plan, given: (step: number) => Float32Array, before: Kept | null): Promise<Computed> {
+  async run(pass: Pass, plan: GpuPlan, before: Kept | null): Promise<Computed> {
     try {
       // Each kernel is compiled once, the first time that it is needed.
       const pipelines = await Promise.all(plan.dispatches.map((dispatch) => this.#pipeline(dispatch)));
-      return await this.#submit(plan, pipelines, given, before);
+      return await this.#submit(pass, plan, pipelines, before);
     } catch (reason) {
       await null;
       if (this.#lost !== null) throw new GpuFailure("lost", `the graphics processor was lost: ${this.#lost}`);
@@ -119,17 +136,12 @@ export class Gpu {
     this.#device.destroy();
   }
 
-  async #submit(
-    plan: Plan,
-    pipelines: GPUComputePipeline[],
-    given: (step: number) => Float32Array,
-    before: Kept | null,
-  ): Promise<Computed> {
+  async #submit(work: Pass, plan: GpuPlan, pipelines: GPUComputePipeline[], before: Kept | null): Promise<Computed> {
     const device = this.#device;
     const start = performance.now();
     device.pushErrorScope("out-of-memory");
     device.pushErrorScope("validation");
-    const buffers = plan.buffers.map((buffer) => this.#fill(buffer, plan, given, before));
+    const buffers = plan.buffers.map((buffer) => this.#fill(buffer, work, plan, before));
     const release = (isDone: boolean, kept: ReadonlySet<number>) => {
       plan.buffers.forEach(({ source }, at) => {
         if (source === "weight" || source === "kept" || kept.has(at)) return;
@@ -177,14 +189,20 @@ export class Gpu {
       buffers[at] as GPUBuffer,
     ]);
     release(true, kept);
-    return { numbers, kept: before?.share() ?? new Kept(new Map(ofKept)), milliseconds: performance.now() - start };
+    const places = Uint32Array.from(plan.reads.flatMap(({ step, at }) => [step, at]));
+    return {
+      numbers,
+      places,
+      kept: before?.share() ?? new Kept(new Map(ofKept)),
+      milliseconds: performance.now() - start,
+    };
   }
 
   /** The buffer of a plan's, with its numbers where it has some at the start. */
   #fill(
     { source, step, id, numbers }: PlanBuffer,
-    plan: Plan,
-    given: (step: number) => Float32Array,
+    { outline: { tables }, given }: Pass,
+    plan: GpuPlan,
     before: Kept | null,
   ): GPUBuffer {
     if (source === "kept") {
@@ -206,13 +224,19 @@ export class Gpu {
       return buffer;
     }
     const buffer = this.#take(bytes);
-    const filled = source === "constants" ? plan.constants : source === "given" ? given(step) : null;
-    if (filled) this.#device.queue.writeBuffer(buffer, 0, filled as Float32Array<ArrayBuffer>);
+    const write = (at: number, words: Uint32Array | Float32Array) => {
+      this.#device.queue.writeBuffer(buffer, at, words as Uint32Array<ArrayBuffer>);
+    };
+    if (source === "given") write(0, given(step));
+    if (source === "constants") {
+      write(0, tables);
+      write(tables.byteLength, plan.sizes);
+    }
     return buffer;
   }
 
   /** Lets go of the weights that were not used for longest, but of none of this plan's. */
-  #forgetWeights(plan: Plan): void {
+  #forgetWeights(plan: GpuPlan): void {
     for (const [id, buffer] of this.#weights) {
       if (this.#weightBytes <= MOST_AT_REST || plan.buffers.some((own) => own.source === "weight" && own.id === id))
         return;
@@ -276,6 +300,19 @@ export class Gpu {
       compute: { module, entryPoint: "main", constants },
     });
   }
+}
+
+let loading: Promise<unknown> | undefined;
+
+/** The planner's WebAssembly, instantiated once a realm. */
+function planner(): Promise<unknown> {
+  loading ??= compile(new URL("./wasm/attnscope_gpu.wasm", import.meta.url))
+    .then((module) => init({ module_or_path: module }))
+    .catch((reason: unknown) => {
+      loading = undefined;
+      throw reason;
+    });
+  return loading;
 }
 
 /** The file and line of a line of several files behind each other. */

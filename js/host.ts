@@ -252,7 +252,7 @@ export class Host {
     const computed = await this.#backend.compute(plan, before !== undefined, kept).finally(() => this.#check());
     return throwTyped(() => {
       if (!computed) return this.#onCpu(plan, id, tell, before);
-      const reply = this.#reply(plan.computed(computed.numbers) as RawTrace, id, tell, before);
+      const reply = this.#reply(plan.computed(computed.numbers, computed.places), id, tell, before);
       if (reply.stages) this.#kept.set(id, computed.kept);
       else computed.kept.free();
       return reply;

@@ -47,7 +47,7 @@ function step(name, { inputs, output, tool = "" }, build) {
 }
 
 // Carried by the WebAssembly and by the package, which refuses one of another build.
-process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings"], "").slice(0, 16);
+process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings", "gpu"], "").slice(0, 16);
 
 step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
   run("cargo", ["build", "--quiet", "-p", "xtask"]);
@@ -67,7 +67,7 @@ step("shaders", { inputs: ["src/shaders"], output: "js/shaders.ts" }, () => {
 
 const GLUE = "js/wasm/attnscope.js";
 
-step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.name }, () => {
+step("wasm", { inputs: [...RUST, "bindings", "gpu"], output: GLUE, tool: toolchain()?.name }, () => {
   rmSync("js/wasm", { recursive: true, force: true });
   mkdirSync("js/wasm", { recursive: true });
   const engines = Object.keys(VARIANTS).map((variant) => {
@@ -77,6 +77,7 @@ step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.n
   // One glue serves every variant of the engine.
   if (engines.some((glue) => glue !== engines[0])) fail("the variants need different glue");
   wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
+  wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
   for (const [variant, instruction] of [
     ["simd128", "f32x4.mul"],
     ["relaxed", "f32x4.relaxed_madd"],

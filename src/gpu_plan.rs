@@ -5,13 +5,9 @@
 //! goes to it only where neither can come up: from how large the numbers are that a step takes follows how large those can be
 //! that it gives. Hidden scores of -infinity are the exception; the shaders know them by their bits.
 
-use crate::config::{Activation, NormKind};
 use crate::given::words;
-use crate::mask::ResolvedMask;
-use crate::parameters::{Linear, Norm};
+use crate::outline::{ALIGNMENT, BIAS, DISTANCES, Frame, NONE, OPEN, Outlined, OutlinedMask, Table, kind, operation};
 use crate::plain::Plain;
-use crate::recipe::{Attended, Made, Recipe, Step, StepId};
-use attnscope_kernels::attention::Weighing;
 
 /// What a device can do.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +20,6 @@ pub struct GpuLimits {
 
 /// The most workgroups along an axis, on every device.
 const MOST_WORKGROUPS: usize = 65_535;
-/// Words from one entry of the constants to the next: where a binding may start, on every device.
-const ALIGNMENT: usize = 64;
 /// The largest number that may come up; what an infinity is not made of even where some are multiplied by a few.
 const LARGEST: f64 = 1e37;
 
@@ -33,11 +27,11 @@ const LARGEST: f64 = 1e37;
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GpuPlan {
-    /// What the dispatches run on; the first holds the constants.
+    /// What the dispatches run on; the first holds the outline's tables, and behind them the sizes.
     pub buffers: Vec<Buffer>,
-    /// Sizes, small parameters and masks, each at a multiple of 64 words.
+    /// The sizes of each dispatch, each at a multiple of 64 words.
     #[cfg_attr(feature = "typescript", ts(type = "Uint32Array"))]
-    pub constants: Vec<u32>,
+    pub sizes: Vec<u32>,
     /// The work, in order.
     pub dispatches: Vec<Dispatch>,
     /// What is copied back, one behind the other or at the places of the arena.
@@ -66,7 +60,7 @@ pub struct Buffer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum Source {
-    /// The plan's constants.
+    /// The tables and sizes.
     Constants,
     /// The caller, who gives this step.
     Given,
@@ -87,7 +81,7 @@ words!(Source: Constants, Given, Weight, Kept, Made, Scratch);
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Dispatch {
     /// The step that it makes, or helps to make.
-    pub step: StepId,
+    pub step: usize,
     /// The shader's file.
     pub shader: &'static str,
     /// What is fixed when the shader is compiled.
@@ -119,7 +113,7 @@ pub struct Binding {
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Read {
     /// The step whose numbers these are.
-    pub step: StepId,
+    pub step: usize,
     /// The buffer's place in the plan.
     pub buffer: usize,
     /// Where they go.
@@ -127,246 +121,185 @@ pub struct Read {
 }
 
 /// Why a pass is left to the central processor.
-pub(crate) type Unfit = &'static str;
+type Fit<T> = std::result::Result<T, &'static str>;
 
-type Fit<T> = std::result::Result<T, Unfit>;
-
-/// The plan of a recipe's steps from `first` on. `wanted` are the steps to be read where no stages are kept.
-pub(crate) fn plan(recipe: &Recipe, first: StepId, wanted: &[StepId], limits: GpuLimits) -> Fit<GpuPlan> {
+/// The plan of an outlined pass whose tables are so many words, or why it is left to the central processor.
+pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, limits: GpuLimits) -> Fit<GpuPlan> {
     let mut planner = Planner {
-        recipe,
-        first,
+        frame,
+        steps,
+        tables,
         limits,
         buffers: vec![Buffer { source: Source::Constants, step: 0, id: 0, numbers: 0 }],
-        constants: vec![0; ALIGNMENT],
+        sizes: Vec::new(),
         dispatches: Vec::new(),
-        places: vec![None; recipe.steps().len()],
+        places: vec![None; steps.len()],
         largest: Vec::new(),
-        masks: Vec::new(),
     };
-    for (id, step) in recipe.steps().iter().enumerate() {
+    for (id, step) in steps.iter().enumerate() {
         let largest = planner.bound(step)?;
         // NaN is infinity times 0.
         if largest.is_nan() || largest > LARGEST {
             return Err("its numbers are not finite, or may grow too large");
         }
         planner.largest.push(largest);
-        if id >= first {
+        if id >= frame.first as usize {
             planner.step(id, step)?;
         }
     }
-    planner.finish(wanted)
+    planner.finish()
 }
 
 struct Planner<'r> {
-    recipe: &'r Recipe,
-    first: StepId,
+    frame: Frame,
+    steps: &'r [Outlined],
+    tables: usize,
     limits: GpuLimits,
     buffers: Vec<Buffer>,
-    constants: Vec<u32>,
+    sizes: Vec<u32>,
     dispatches: Vec<Dispatch>,
     /// Where each step's numbers lie.
     places: Vec<Option<usize>>,
     /// How large each step's numbers can be.
     largest: Vec<f64>,
-    /// Masks whose words and bias are among the constants.
-    masks: Vec<(&'r ResolvedMask, Masking)>,
 }
 
-/// A mask as shaders see it.
-#[derive(Debug, Clone, Copy)]
-struct Masking {
-    kind: u32,
-    shape: [usize; 4],
-    words: Binding,
-    bias: Option<Binding>,
-    /// Whether some row has no key that counts where fills are -infinity.
-    has_empty_rows: bool,
-    largest_bias: f64,
+impl Outlined {
+    fn numbers(&self) -> usize {
+        self.shape.iter().map(|&axis| axis as usize).product()
+    }
+
+    fn width(&self) -> usize {
+        self.shape[3] as usize
+    }
+
+    /// The steps that it is made from.
+    fn froms(&self) -> [usize; 3] {
+        self.from.map(|id| id as usize)
+    }
+
+    fn is_infinite(&self) -> bool {
+        self.fill == f32::NEG_INFINITY
+    }
 }
 
-const OPEN: u32 = 0;
-const RUNS: u32 = 1;
-const BITS: u32 = 2;
+/// A size that is not below 1: for what multiplies only where there is one.
+fn at_least_1(x: f32) -> f64 {
+    if x.is_nan() { f64::INFINITY } else { f64::from(x.abs()).max(1.0) }
+}
 
-impl<'r> Planner<'r> {
+impl Planner<'_> {
     // ------------------------------------------------------------ how large numbers can be
 
-    fn bound(&self, step: &Step) -> Fit<f64> {
-        let of = |id: &StepId| self.largest[*id];
-        let width = |id: &StepId| self.recipe.steps()[*id].width() as f64;
-        let factor = |factors: &Option<Vec<f32>>| factors.as_ref().map_or(1.0, |factors| largest(factors).max(1.0));
-        Ok(match &step.made {
-            Made::Given(numbers) => largest(numbers),
-            Made::Linear { from, linear } => {
-                of(from) * width(from) * linear.largest() + linear.bias.as_ref().map_or(0.0, |bias| largest(&bias.data))
+    fn bound(&self, step: &Outlined) -> Fit<f64> {
+        let of = |at: usize| self.largest[step.from[at] as usize];
+        let width = |at: usize| self.steps[step.from[at] as usize].width() as f64;
+        let table = |at: usize| f64::from(step.tables[at].largest);
+        let factors = || at_least_1(step.tables[0].largest);
+        let fill = if step.is_infinite() { 0.0 } else { at_least_1(step.fill) };
+        Ok(match step.kind {
+            kind::GIVEN | kind::KEPT => step.largest.into(),
+            kind::LINEAR => of(0) * width(0) * table(0) + table(1),
+            kind::JOINED => of(0).max(if step.from[1] == NONE { 0.0 } else { of(1) }).max(table(0)),
+            kind::ROTATED => 2.0 * of(0) * table(0).max(table(1)),
+            kind::DOT => width(0) * of(0) * of(1),
+            kind::MASKED => (of(0) + f64::from(step.mask.bias.largest)).max(fill),
+            kind::SOFTMAX => 1.0,
+            kind::CONTEXT => of(0) * width(0) * of(1) * factors(),
+            kind::ATTENDED => {
+                let scores = width(0) * of(0) * of(1) * at_least_1(step.scale) + f64::from(step.mask.bias.largest);
+                let met = [scores, fill, at_least_1(step.softcap)].into_iter().find(|x| x.is_nan() || *x > LARGEST);
+                met.unwrap_or(of(2) * factors())
             }
-            Made::Joined { before, from, after } => {
-                let before = before.as_ref().map_or(0.0, of);
-                before.max(of(from)).max(after.as_ref().map_or(0.0, |after| largest(&after.data)))
-            }
-            Made::Rotated { from, rotation } => {
-                2.0 * of(from) * largest(&rotation.cos.data).max(largest(&rotation.sin.data))
-            }
-            Made::Positioned { from, table } => of(from) + largest(&table.data),
-            Made::Dot { query, key } => width(query) * of(query) * of(key),
-            Made::Scaled { from, factor } => of(from) * largest(&[*factor]).max(1.0),
-            Made::Softcap { from, cap } => of(from).max(largest(&[*cap])),
-            Made::Masked { from, mask: None, .. } => of(from),
-            Made::Masked { from, mask: Some(mask), fill } => {
-                let bias = mask.bias.as_ref().map_or(0.0, |bias| largest_but_hidden(bias));
-                let fill = largest_but_hidden(&[*fill]);
-                (of(from) + bias).max(fill)
-            }
-            Made::Softmax { .. } => 1.0,
-            Made::Context { weights, value, head_mask } => of(weights) * width(weights) * of(value) * factor(head_mask),
-            Made::Attended { query, key, value, how, .. } => {
-                let Weighing { scale, softcap, fill, .. } = how.weighing;
-                let scores = width(query) * of(query) * of(key) * largest(&[scale]).max(1.0);
-                let bias = how.mask.as_ref().and_then(|mask| mask.bias.as_ref()).map_or(0.0, |b| largest_but_hidden(b));
-                let fill = largest_but_hidden(&[fill]);
-                let met = [scores + bias, fill, largest(&[softcap])].into_iter().find(|x| x.is_nan() || *x > LARGEST);
-                met.unwrap_or(of(value) * factor(&how.head_mask))
-            }
-            Made::Same { from } | Made::Activated { from, .. } => of(from),
-            Made::Sum { left, right } => of(left) + of(right),
-            Made::Product { left, right } => of(left) * of(right),
-            Made::Dropped { from, factors } => of(from) * largest(factors),
-            Made::Norm { from, norm } => {
-                let width = width(from);
-                if 4.0 * width * of(from) * of(from) > LARGEST || norm.eps < 1e-12 {
+            kind::LAYER_NORM | kind::RMS_NORM => {
+                if 4.0 * width(0) * of(0) * of(0) > LARGEST || step.eps < 1e-12 {
                     return Err("a norm's squares may grow too large, or its eps is too small");
                 }
-                let bias = norm.bias.as_ref().map_or(0.0, |bias| largest(&bias.data));
-                2.0 * width.sqrt() * largest(&norm.weight.data) + bias
+                2.0 * width(0).sqrt() * table(0) + table(1)
             }
+            kind::ELEMENTWISE => {
+                let right = if step.from[1] == NONE { table(0) } else { of(1) };
+                match step.detail {
+                    operation::SUM => of(0) + right,
+                    operation::PRODUCT => of(0) * right,
+                    operation::SCALED => of(0) * at_least_1(step.scale),
+                    operation::SOFTCAP => of(0).max(at_least_1(step.scale)),
+                    _ => of(0),
+                }
+            }
+            _ => of(0),
         })
     }
 
     // ------------------------------------------------------------ where numbers lie
 
-    fn buffer(&mut self, source: Source, step: StepId, id: u32, numbers: usize) -> Fit<usize> {
+    fn buffer(&mut self, source: Source, step: usize, id: u32, numbers: usize) -> Fit<Binding> {
         if 4 * numbers as u64 > self.limits.binding {
             return Err("one of its stages is larger than what a shader sees");
         }
         self.buffers.push(Buffer { source, step, id, numbers });
-        Ok(self.buffers.len() - 1)
-    }
-
-    /// The numbers of a step, seen by a shader.
-    fn from(&mut self, id: StepId) -> Fit<Binding> {
-        let step = &self.recipe.steps()[id];
-        let buffer = match (self.places[id], &step.made) {
-            (Some(buffer), _) => buffer,
-            (None, Made::Same { from } | Made::Masked { from, mask: None, .. }) => self.from(*from)?.buffer,
-            (None, Made::Given(_)) if self.first == 0 => self.buffer(Source::Given, id, 0, step.size())?,
-            // Only what lies before the first step that is made again.
-            (None, _) => self.buffer(Source::Kept, id, 0, step.size())?,
-        };
-        self.places[id] = Some(buffer);
-        Ok(self.whole(buffer))
+        Ok(self.whole(self.buffers.len() - 1))
     }
 
     fn whole(&self, buffer: usize) -> Binding {
         Binding { at: 0, buffer, offset: 0, numbers: self.buffers[buffer].numbers }
     }
 
-    /// Where a step's numbers go.
-    fn place(&mut self, id: StepId) -> Fit<Binding> {
-        let buffer = self.buffer(Source::Made, id, 0, self.recipe.steps()[id].size())?;
-        self.places[id] = Some(buffer);
-        Ok(self.whole(buffer))
-    }
-
-    fn weight(&mut self, id: StepId, linear: &Linear) -> Fit<Binding> {
-        let known = |buffer: &Buffer| buffer.source == Source::Weight && buffer.id == linear.id();
-        let buffer = match self.buffers.iter().position(known) {
-            Some(buffer) => buffer,
-            None => self.buffer(Source::Weight, id, linear.id(), linear.weight.data.len())?,
+    /// The numbers of a step, seen by a shader.
+    fn from(&mut self, id: usize) -> Fit<Binding> {
+        let step = &self.steps[id];
+        let seen = match (self.places[id], step.kind) {
+            (Some(buffer), _) => self.whole(buffer),
+            (None, kind::SAME) => self.from(step.froms()[0])?,
+            (None, kind::KEPT) => self.buffer(Source::Kept, id, 0, step.numbers())?,
+            (None, _) => self.buffer(Source::Given, id, 0, step.numbers())?,
         };
-        Ok(self.whole(buffer))
+        self.places[id] = Some(seen.buffer);
+        Ok(seen)
     }
 
-    /// Words among the constants.
-    fn words(&mut self, words: impl IntoIterator<Item = u32>) -> Binding {
-        let offset = self.constants.len();
-        self.constants.extend(words);
-        let numbers = self.constants.len() - offset;
-        self.constants.resize(self.constants.len().next_multiple_of(ALIGNMENT), 0);
-        Binding { at: 0, buffer: 0, offset, numbers }
+    /// Where a step's numbers go.
+    fn place(&mut self, id: usize) -> Fit<Binding> {
+        let seen = self.buffer(Source::Made, id, 0, self.steps[id].numbers())?;
+        self.places[id] = Some(seen.buffer);
+        Ok(seen)
     }
 
-    fn floats(&mut self, numbers: &[f32]) -> Binding {
-        self.words(numbers.iter().map(|x| x.to_bits()))
-    }
-
-    /// The numbers where there are some, else none, and whether there are.
-    fn optional(&mut self, numbers: Option<&[f32]>) -> (Binding, u32) {
-        match numbers {
-            Some(numbers) => (self.floats(numbers), 1),
-            None => (NOTHING, 0),
+    /// A weight, which several steps may use.
+    fn weight(&mut self, id: usize, step: &Outlined) -> Fit<Binding> {
+        let known = |buffer: &Buffer| buffer.source == Source::Weight && buffer.id == step.detail;
+        match self.buffers.iter().position(known) {
+            Some(buffer) => Ok(self.whole(buffer)),
+            None => self.buffer(Source::Weight, id, step.detail, step.tables[0].numbers as usize),
         }
     }
 
     // ------------------------------------------------------------ masks
 
-    fn masking(&mut self, mask: &'r ResolvedMask) -> Fit<Masking> {
-        if let Some((_, known)) = self.masks.iter().find(|(known, _)| *known == mask) {
-            return Ok(*known);
-        }
-        let n_k = mask.shape[3];
-        let visible = mask.visible();
-        let rows = || mask.allowed.chunks_exact(n_k);
-        // A row whose allowed keys stand side by side is said by its first and last, whatever rule made it.
-        let is_runs = rows().zip(&visible).all(|(row, run)| row[run.clone()].iter().all(|&allowed| allowed != 0));
-        let words = if is_runs {
-            self.words(visible.iter().flat_map(|run| [run.start as u32, run.end as u32]))
-        } else {
-            let bits = |keys: &[u8]| keys.iter().rev().fold(0, |word, &allowed| word << 1 | u32::from(allowed != 0));
-            self.words(rows().flat_map(|row| row.chunks(32).map(bits)))
-        };
-        let bias = mask.bias.as_ref().map(|bias| self.floats(bias));
-        let has_empty_rows = match &mask.bias {
-            None => visible.iter().any(|run| run.is_empty()),
-            Some(bias) => rows().zip(bias.chunks_exact(n_k)).any(|(row, bias)| {
-                row.iter().zip(bias).all(|(&allowed, &bias)| allowed == 0 || bias == f32::NEG_INFINITY)
-            }),
-        };
-        let largest_bias = mask.bias.as_ref().map_or(0.0, |bias| largest_but_hidden(bias));
-        let kind = if is_runs { RUNS } else { BITS };
-        let masking = Masking { kind, shape: mask.shape, words, bias, has_empty_rows, largest_bias };
-        self.masks.push((mask, masking));
-        Ok(masking)
+    /// The words of `Scoring` in `score.wgsl`.
+    fn scoring(step: &Outlined, mask: &OutlinedMask) -> [u32; 8] {
+        [
+            step.scale.to_bits(),
+            step.softcap.to_bits(),
+            if step.is_infinite() { 0 } else { step.fill.to_bits() },
+            step.is_infinite().into(),
+            mask.kind,
+            mask.batches,
+            mask.heads,
+            mask.bias_kind,
+        ]
     }
 
-    /// The words of `Scoring` in `score.wgsl`, and what it sees of the mask.
-    fn scoring(how: Weighing, masking: Option<Masking>) -> ([u32; 8], [Binding; 2]) {
-        let is_infinite = how.fill == f32::NEG_INFINITY;
-        let fill = if is_infinite { 0.0 } else { how.fill };
-        let [batches, heads] = masking.map_or([1, 1], |masking| [masking.shape[0], masking.shape[1]]);
-        let words = [
-            how.scale.to_bits(),
-            how.softcap.to_bits(),
-            fill.to_bits(),
-            u32::from(is_infinite),
-            masking.map_or(OPEN, |masking| masking.kind),
-            batches as u32,
-            heads as u32,
-            u32::from(masking.is_some_and(|masking| masking.bias.is_some())),
-        ];
-        let seen = masking.map_or([NOTHING; 2], |masking| [masking.words, masking.bias.unwrap_or(NOTHING)]);
-        let [mask, bias] = seen;
-        (words, [Binding { at: 6, ..mask }, Binding { at: 7, ..bias }])
+    fn mask_seen(mask: &OutlinedMask) -> [Binding; 2] {
+        [Binding { at: 6, ..seen(&mask.words) }, Binding { at: 7, ..seen(&mask.bias) }]
     }
 
     /// An empty row that is to be NaN is left to the central processor.
-    fn check_empty_rows(masking: Option<Masking>, fill: f32, zero_empty_rows: bool) -> Fit<()> {
-        match masking {
-            Some(masking) if masking.has_empty_rows && !zero_empty_rows => {
-                let hides_by_bias = masking.bias.is_some();
-                if fill == f32::NEG_INFINITY || hides_by_bias { Err("a row that sees nothing is NaN") } else { Ok(()) }
-            }
-            _ => Ok(()),
+    fn check_empty_rows(mask: &OutlinedMask, fill_is_infinite: bool, zero_empty_rows: u32) -> Fit<()> {
+        let hides = fill_is_infinite || matches!(mask.bias_kind, BIAS | DISTANCES);
+        match mask.has_empty_rows == 1 && zero_empty_rows == 0 && hides {
+            true => Err("a row that sees nothing is NaN"),
+            false => Ok(()),
         }
     }
 
@@ -375,7 +308,7 @@ impl<'r> Planner<'r> {
     /// Adds a dispatch: its sizes, then what it sees from binding 1 on, then the mask where it has one.
     fn run(
         &mut self,
-        step: StepId,
+        step: usize,
         shader: &'static str,
         overrides: Vec<(&'static str, f64)>,
         sizes: &[u32],
@@ -385,348 +318,281 @@ impl<'r> Planner<'r> {
         if workgroups.iter().any(|&count| count > MOST_WORKGROUPS) {
             return Err("it has more rows than a device counts workgroups");
         }
-        let sizes = self.words(sizes.iter().copied());
-        let behind = seen.iter().zip(1..).map(|(seen, at)| if seen.at == 0 { Binding { at, ..*seen } } else { *seen });
-        let bindings = std::iter::once(sizes).chain(behind).collect();
+        let offset = self.tables + self.sizes.len();
+        self.sizes.extend(sizes);
+        self.sizes.resize(self.sizes.len().next_multiple_of(ALIGNMENT), 0);
+        let mut bindings = vec![Binding { at: 0, buffer: 0, offset, numbers: sizes.len() }];
+        for (seen, at) in seen.iter().zip(1..) {
+            bindings.push(if seen.at == 0 { Binding { at, ..*seen } } else { *seen });
+        }
         let workgroups = workgroups.map(|count| count as u32);
         self.dispatches.push(Dispatch { step, shader, overrides, bindings, workgroups });
         Ok(())
     }
 
-    fn step(&mut self, id: StepId, step: &'r Step) -> Fit<()> {
-        let (numbers, width) = (step.size(), step.width());
+    fn step(&mut self, id: usize, step: &Outlined) -> Fit<()> {
+        let [first, second, third] = step.froms();
+        let [batch, heads, n, width] = step.shape;
+        let numbers = step.numbers();
         let each = spread(numbers.div_ceil(256));
-        match &step.made {
-            Made::Given(_) | Made::Same { .. } | Made::Masked { mask: None, .. } => Ok(()),
-            Made::Linear { from, linear } => {
-                let (rows, k) = (self.recipe.steps()[*from].size() / self.width(*from), self.width(*from));
-                let (x, weight) = (self.from(*from)?, self.weight(id, linear)?);
-                let bias = self.optional(linear.bias.as_ref().map(|bias| &bias.data[..]));
-                let out = self.place(id)?;
-                let n = linear.weight.shape[0];
-                let strides = [[0, 0, k], [0, 0, k], [0, 0, n]];
-                self.matmul(
-                    id,
-                    Product { sizes: [rows, n, k], matrices: [1, 1], group: 1, strides, is_transposed: true },
-                    [x, weight, bias.0, NOTHING, out],
-                    [bias.1, 0],
-                )
-            }
-            Made::Dot { query, key } => {
-                let out = self.place(id)?;
-                self.dot(id, *query, *key, out)
-            }
-            Made::Context { weights, value, head_mask } => {
-                let from = self.from(*weights)?;
-                self.mix(id, from, *value, head_mask.as_deref())
-            }
-            Made::Attended { query, key, value, weights, how } => {
-                self.attend(id, [*query, *key, *value], *weights, how)
-            }
-            Made::Joined { before, from, after } => {
-                let out_of = |planner: &mut Self, id: &StepId| -> Fit<_> {
-                    let step = &planner.recipe.steps()[*id];
-                    Ok((
-                        planner.from(*id)?,
-                        sizes_of([step.shape[2], step.strides[0], step.strides[1], step.strides[2]]),
-                    ))
+        match step.kind {
+            kind::LINEAR => {
+                let k = self.steps[first].width();
+                let rows = self.steps[first].numbers() / k;
+                let columns = step.tables[0].numbers as usize / k;
+                let [x, weight, out] = [self.from(first)?, self.weight(id, step)?, self.place(id)?];
+                let [k, n] = [k as u32, columns as u32];
+                let product = Product {
+                    sizes: [rows as u32, n, k],
+                    heads: 1,
+                    group: 1,
+                    strides: [[0, 0, k], [0, 0, k], [0, 0, n]],
+                    is_transposed: true,
+                    matrices: 1,
                 };
-                let (before, before_sizes) = match before {
-                    Some(before) => out_of(self, before)?,
-                    None => (NOTHING, [0; 4]),
-                };
-                let (middle, middle_sizes) = out_of(self, from)?;
-                let (after, _) = self.optional(after.as_ref().map(|after| &after.data[..]));
-                let own = sizes_of([numbers, step.shape[1], step.shape[2], width]);
-                let sizes = [own, before_sizes, middle_sizes].concat();
+                self.matmul(id, product, [x, weight, out], [&step.tables[1], &NO_TABLE])
+            }
+            kind::DOT => {
                 let out = self.place(id)?;
-                self.run(id, "join", vec![], &sizes, &[before, middle, after, out], each)
+                self.dot(id, first, second, out)
             }
-            Made::Rotated { from, rotation } => {
-                let pairs = rotation.cos.width();
-                let sizes = [numbers, width, step.shape[2], step.strides[2], pairs, usize::from(rotation.interleaved)];
-                let from = self.from(*from)?;
-                let [cos, sin] = [&rotation.cos, &rotation.sin].map(|table| self.floats(&table.data));
-                let out = self.place(id)?;
-                self.run(id, "rotary", vec![], &sizes_of(sizes), &[from, cos, sin, out], each)
+            kind::CONTEXT => {
+                let weights = self.from(first)?;
+                self.mix(id, weights, second, &step.tables[0])
             }
-            Made::Masked { from, mask: Some(mask), fill } => {
-                let masking = self.masking(mask)?;
-                let how = Weighing { scale: 1.0, softcap: 0.0, fill: *fill, zero_empty_rows: false };
-                let (scoring, [words_of_mask, bias]) = Self::scoring(how, Some(masking));
-                let sizes = [&scoring[..], &sizes_of([numbers, step.shape[1], step.shape[2], width])].concat();
-                let (from, out) = (self.from(*from)?, self.place(id)?);
-                self.run(id, "mask", vec![], &sizes, &[from, out, words_of_mask, bias], each)
-            }
-            Made::Softmax { from, zero_empty_rows } => {
-                if let Made::Masked { mask: Some(mask), fill, .. } = &self.recipe.steps()[*from].made {
-                    Self::check_empty_rows(Some(self.masking(mask)?), *fill, *zero_empty_rows)?;
+            kind::ATTENDED => self.attend(id, step, [first, second, third]),
+            kind::JOINED => {
+                let mut sizes = vec![numbers as u32, heads, n, width];
+                let mut parts = [NOTHING; 2];
+                for (part, from) in parts.iter_mut().zip([second, first]) {
+                    match self.steps.get(from) {
+                        Some(step) => {
+                            sizes.extend([step.shape[2], step.strides[0], step.strides[1], step.strides[2]]);
+                            *part = self.from(from)?;
+                        }
+                        None => sizes.extend([0; 4]),
+                    }
                 }
-                let how = Weighing { scale: 1.0, softcap: 0.0, fill: 0.0, zero_empty_rows: false };
-                let (from, out) = (self.from(*from)?, self.place(id)?);
-                self.softmax(id, &step.shape, from, out, how, None)
+                let [before, middle] = parts;
+                let out = self.place(id)?;
+                self.run(id, "join", vec![], &sizes, &[before, middle, seen(&step.tables[0]), out], each)
             }
-            Made::Norm { from, norm } => self.norm(id, *from, norm),
-            Made::Positioned { from, table } => {
-                let period = step.shape[1] * width;
-                let table = self.floats(&table.data[..period]);
-                self.elementwise(id, SUM, *from, Some(table), 0.0)
+            kind::ROTATED => {
+                let [cos, sin, pairs] = &step.tables;
+                let sizes = [numbers as u32, width, n, step.strides[2], pairs.numbers, step.detail];
+                let [from, out] = [self.from(first)?, self.place(id)?];
+                self.run(id, "rotary", vec![], &sizes, &[from, seen(cos), seen(sin), out], each)
             }
-            Made::Sum { left, right } => {
-                let right = self.from(*right)?;
-                self.elementwise(id, SUM, *left, Some(right), 0.0)
+            kind::MASKED => {
+                let sizes = [&Self::scoring(step, &step.mask)[..], &[numbers as u32, heads, n, width]].concat();
+                let [words, bias] = Self::mask_seen(&step.mask);
+                let [from, out] = [self.from(first)?, self.place(id)?];
+                self.run(id, "mask", vec![], &sizes, &[from, out, words, bias], each)
             }
-            Made::Product { left, right } => {
-                let right = self.from(*right)?;
-                self.elementwise(id, PRODUCT, *left, Some(right), 0.0)
+            kind::SOFTMAX => {
+                let from = &self.steps[first];
+                if from.kind == kind::MASKED {
+                    Self::check_empty_rows(&from.mask, from.is_infinite(), step.zero_empty_rows)?;
+                }
+                let [from, out] = [self.from(first)?, self.place(id)?];
+                self.softmax(id, step, [batch, heads, n, width], from, out)
             }
-            Made::Dropped { from, factors } => {
-                let factors = self.floats(factors);
-                self.elementwise(id, PRODUCT, *from, Some(factors), 0.0)
+            kind::LAYER_NORM | kind::RMS_NORM => {
+                let [weight, bias] = [&step.tables[0], &step.tables[1]];
+                let rows = numbers / step.width();
+                let mut sizes = vec![rows as u32, width, step.eps.to_bits()];
+                let mut bindings = vec![self.from(first)?, seen(weight)];
+                let shader = if step.kind == kind::RMS_NORM { "rms_norm" } else { "layer_norm" };
+                if step.kind == kind::LAYER_NORM {
+                    sizes.push(has(bias));
+                    bindings.push(seen(bias));
+                }
+                bindings.push(self.place(id)?);
+                self.run(id, shader, vec![], &sizes, &bindings, spread(rows))
             }
-            Made::Scaled { from, factor } => self.elementwise(id, SCALED, *from, None, *factor),
-            Made::Softcap { from, cap } => self.elementwise(id, SOFTCAP, *from, None, *cap),
-            Made::Activated { from, activation } => {
-                let operation = match activation {
-                    Activation::Relu => RELU,
-                    Activation::Gelu => GELU,
-                    Activation::GeluTanh => GELU_TANH,
-                    Activation::Silu => SILU,
-                };
-                self.elementwise(id, operation, *from, None, 0.0)
+            kind::ELEMENTWISE => {
+                let left = self.from(first)?;
+                let right = if step.from[1] == NONE { seen(&step.tables[0]) } else { self.from(second)? };
+                let sizes = [numbers as u32, right.numbers as u32, step.scale.to_bits()];
+                let out = self.place(id)?;
+                self.run(id, "elementwise", vec![("OPERATION", step.detail.into())], &sizes, &[left, right, out], each)
             }
+            _ => Ok(()),
         }
     }
 
-    fn width(&self, id: StepId) -> usize {
-        self.recipe.steps()[id].width()
-    }
-
-    fn elementwise(
+    fn matmul(
         &mut self,
-        id: StepId,
-        operation: u32,
-        left: StepId,
-        right: Option<Binding>,
-        factor: f32,
+        id: usize,
+        product: Product,
+        [a, b, out]: [Binding; 3],
+        [bias, factors]: [&Table; 2],
     ) -> Fit<()> {
-        let numbers = self.recipe.steps()[id].size();
-        let right = right.unwrap_or(NOTHING);
-        let sizes = [numbers as u32, right.numbers.max(1) as u32, factor.to_bits()];
-        let (left, out) = (self.from(left)?, self.place(id)?);
-        let overrides = vec![("OPERATION", operation.into())];
-        self.run(id, "elementwise", overrides, &sizes, &[left, right, out], spread(numbers.div_ceil(256)))
-    }
-
-    fn norm(&mut self, id: StepId, from: StepId, norm: &Norm) -> Fit<()> {
-        let width = self.width(id);
-        let rows = self.recipe.steps()[id].size() / width;
-        let (from, weight, out) = (self.from(from)?, self.floats(&norm.weight.data), self.place(id)?);
-        let sizes = [rows as u32, width as u32, norm.eps.to_bits()];
-        match norm.kind {
-            NormKind::Rms => self.run(id, "rms_norm", vec![], &sizes, &[from, weight, out], spread(rows)),
-            NormKind::Layer => {
-                let (bias, has_bias) = self.optional(norm.bias.as_ref().map(|bias| &bias.data[..]));
-                let sizes = [&sizes[..], &[has_bias]].concat();
-                self.run(id, "layer_norm", vec![], &sizes, &[from, weight, bias, out], spread(rows))
-            }
-        }
-    }
-
-    fn matmul(&mut self, id: StepId, product: Product, seen: [Binding; 5], [bias, factors]: [u32; 2]) -> Fit<()> {
-        let Product { sizes: [m, n, k], matrices: [batch, heads], group, strides: [a, b, out], is_transposed } =
-            product;
-        let is_aligned = |strides: [usize; 3]| strides.iter().all(|stride| stride.is_multiple_of(4));
+        let Product { sizes: [m, n, k], matrices, heads, group, strides, is_transposed } = product;
+        let is_aligned = |strides: [u32; 3]| strides.iter().all(|stride| stride.is_multiple_of(4));
         let overrides = vec![
             ("TRANSPOSED", is_transposed.into()),
-            ("A_ALIGNED", is_aligned(a).into()),
-            ("B_ALIGNED", is_aligned(b).into()),
+            ("A_ALIGNED", is_aligned(strides[0]).into()),
+            ("B_ALIGNED", is_aligned(strides[1]).into()),
         ];
-        let mut sizes = sizes_of([m, n, k, heads, group]).to_vec();
-        sizes.extend([a, b, out].as_flattened().iter().map(|&stride| stride as u32));
-        sizes.extend([bias, factors]);
-        self.run(id, "matmul", overrides, &sizes, &seen, [n.div_ceil(32), m.div_ceil(32), batch * heads])
+        let sizes = [&[m, n, k, heads, group], strides.as_flattened(), &[has(bias), has(factors)]].concat();
+        let workgroups = [n.div_ceil(32), m.div_ceil(32), matrices].map(|count| count as usize);
+        self.run(id, "matmul", overrides, &sizes, &[a, b, seen(bias), seen(factors), out], workgroups)
     }
 
     /// query · keyᵀ, row-major.
-    fn dot(&mut self, id: StepId, query: StepId, key: StepId, out: Binding) -> Fit<()> {
-        let (from, to) = (&self.recipe.steps()[query], &self.recipe.steps()[key]);
-        let [batch, heads, n_q, d_k] = four(&from.shape);
-        let n_k = to.shape[2];
+    fn dot(&mut self, id: usize, query: usize, key: usize, out: Binding) -> Fit<()> {
+        let (from, to) = (&self.steps[query], &self.steps[key]);
+        let [batch, heads, n_q, d_k] = from.shape;
+        let [_, kv_heads, n_k, _] = to.shape;
         let product = Product {
             sizes: [n_q, n_k, d_k],
-            matrices: [batch, heads],
-            group: heads / to.shape[1],
-            strides: [three(&from.strides), three(&to.strides), [heads * n_q * n_k, n_q * n_k, n_k]],
+            matrices: batch * heads,
+            heads,
+            group: heads / kv_heads,
+            strides: [from.strides, to.strides, [heads * n_q * n_k, n_q * n_k, n_k]],
             is_transposed: true,
         };
-        let (query, key) = (self.from(query)?, self.from(key)?);
-        self.matmul(id, product, [query, key, NOTHING, NOTHING, out], [0, 0])
+        let [query, key] = [self.from(query)?, self.from(key)?];
+        self.matmul(id, product, [query, key, out], [&NO_TABLE; 2])
     }
 
     /// weights · value, the weights row-major.
-    fn mix(&mut self, id: StepId, weights: Binding, value: StepId, head_mask: Option<&[f32]>) -> Fit<()> {
-        let (step, from) = (&self.recipe.steps()[id], &self.recipe.steps()[value]);
-        let [batch, heads, n_q, d_v] = four(&step.shape);
-        let n_k = from.shape[2];
+    fn mix(&mut self, id: usize, weights: Binding, value: usize, factors: &Table) -> Fit<()> {
+        let (step, from) = (&self.steps[id], &self.steps[value]);
+        let [batch, heads, n_q, d_v] = step.shape;
+        let [_, kv_heads, n_k, _] = from.shape;
         let product = Product {
             sizes: [n_q, d_v, n_k],
-            matrices: [batch, heads],
-            group: heads / from.shape[1],
-            strides: [[heads * n_q * n_k, n_q * n_k, n_k], three(&from.strides), three(&step.strides)],
+            matrices: batch * heads,
+            heads,
+            group: heads / kv_heads,
+            strides: [[heads * n_q * n_k, n_q * n_k, n_k], from.strides, step.strides],
             is_transposed: false,
         };
-        let (factors, has_factors) = self.optional(head_mask);
-        let (value, out) = (self.from(value)?, self.place(id)?);
-        self.matmul(id, product, [weights, value, NOTHING, factors, out], [0, has_factors])
+        let [value, out] = [self.from(value)?, self.place(id)?];
+        self.matmul(id, product, [weights, value, out], [&NO_TABLE, factors])
     }
 
-    fn softmax(
-        &mut self,
-        id: StepId,
-        shape: &[usize],
-        scores: Binding,
-        weights: Binding,
-        how: Weighing,
-        masking: Option<Masking>,
-    ) -> Fit<()> {
-        let [batch, heads, n_q, n_k] = four(shape);
+    fn softmax(&mut self, id: usize, how: &Outlined, shape: [u32; 4], scores: Binding, weights: Binding) -> Fit<()> {
+        let [batch, heads, n_q, n_k] = shape;
         let rows = batch * heads * n_q;
-        let (scoring, [mask, bias]) = Self::scoring(how, masking);
-        let sizes = [&scoring[..], &sizes_of([rows, heads, n_q, n_k])].concat();
-        self.run(id, "softmax", vec![], &sizes, &[scores, weights, mask, bias], spread(rows))
+        let sizes = [&Self::scoring(how, &how.mask)[..], &[rows, heads, n_q, n_k]].concat();
+        let [words, bias] = Self::mask_seen(&how.mask);
+        self.run(id, "softmax", vec![], &sizes, &[scores, weights, words, bias], spread(rows as usize))
     }
 
     /// In one sweep where the weights are not wanted and a row of values fits; else one after the other.
-    fn attend(
-        &mut self,
-        id: StepId,
-        [query, key, value]: [StepId; 3],
-        weights: Option<StepId>,
-        how: &'r Attended,
-    ) -> Fit<()> {
-        let Attended { weighing, mask, head_mask } = how;
-        let masking = mask.as_ref().map(|mask| self.masking(mask)).transpose()?;
-        Self::check_empty_rows(masking, weighing.fill, weighing.zero_empty_rows)?;
-        let step = &self.recipe.steps()[id];
-        let [from_query, from_key, from_value] = [query, key, value].map(|id| &self.recipe.steps()[id]);
-        let [batch, heads, n_q, d_v] = four(&step.shape);
-        let (n_k, d_k) = (from_key.shape[2], from_query.width());
-        if weights.is_some() || 4 * (QUERIES * (d_v + KEYS)) as u64 > self.limits.workgroup_storage {
+    fn attend(&mut self, id: usize, step: &Outlined, [query, key, value]: [usize; 3]) -> Fit<()> {
+        let mask = &step.mask;
+        Self::check_empty_rows(mask, step.is_infinite(), step.zero_empty_rows)?;
+        let [from_query, from_key, from_value] = [query, key, value].map(|id| &self.steps[id]);
+        let [batch, heads, n_q, d_v] = step.shape;
+        let [_, kv_heads, n_k, d_k] = from_key.shape;
+        if step.detail != NONE || 4 * u64::from(QUERIES * (d_v + KEYS)) > self.limits.workgroup_storage {
             let shape = [batch, heads, n_q, n_k];
-            let numbers = shape.iter().product();
+            let numbers = shape.iter().map(|&axis| axis as usize).product();
             let scores = self.buffer(Source::Scratch, id, 0, numbers)?;
-            let scores = self.whole(scores);
-            let shares = match weights {
-                Some(weights) => self.place(weights)?,
-                None => {
-                    let shares = self.buffer(Source::Scratch, id, 0, numbers)?;
-                    self.whole(shares)
-                }
+            let weights = match step.detail {
+                NONE => self.buffer(Source::Scratch, id, 0, numbers)?,
+                weights => self.place(weights as usize)?,
             };
             self.dot(id, query, key, scores)?;
-            self.softmax(id, &shape, scores, shares, *weighing, masking)?;
-            return self.mix(id, shares, value, head_mask.as_deref());
+            self.softmax(id, step, shape, scores, weights)?;
+            return self.mix(id, weights, value, &step.tables[0]);
         }
-        let mut weighing = *weighing;
-        if let Some(masking) = masking {
-            // Where every row sees a key and fills lie so far below all scores, a hidden key's weight is 0 and it need not be met.
-            let dot = d_k as f64 * self.largest[query] * self.largest[key] * f64::from(weighing.scale.abs());
-            let lowest = -(dot + masking.largest_bias);
-            if !masking.has_empty_rows && f64::from(weighing.fill) < lowest - 104.0 {
-                weighing.fill = f32::NEG_INFINITY;
-            }
-        }
-        let is_aligned = [&from_query.strides, &from_key.strides]
-            .into_iter()
-            .flatten()
-            .all(|stride| stride % 4 == 0 || *stride == 1);
-        let is_aligned = is_aligned && d_k.is_multiple_of(4);
-        let group = heads / from_key.shape[1];
-        let (scoring, [words_of_mask, bias]) = Self::scoring(weighing, masking);
-        let mut sizes = scoring.to_vec();
-        sizes.extend(sizes_of([n_q, n_k, d_k, heads, group]));
+        // Where every row sees a key and fills lie so far below all scores, a hidden key's weight is 0 and it need not be met.
+        let dot = f64::from(d_k) * self.largest[query] * self.largest[key] * f64::from(step.scale.abs());
+        let lowest = -(dot + f64::from(mask.bias.largest));
+        let counts_nothing = mask.kind != OPEN && mask.has_empty_rows == 0 && f64::from(step.fill) < lowest - 104.0;
+        let how = Outlined { fill: if counts_nothing { f32::NEG_INFINITY } else { step.fill }, ..*step };
+        let is_aligned =
+            [from_query.strides, from_key.strides].as_flattened().iter().all(|stride| stride.is_multiple_of(4));
+        let mut sizes = Self::scoring(&how, mask).to_vec();
+        sizes.extend([n_q, n_k, d_k, heads, heads / kv_heads]);
         for step in [from_query, from_key, from_value, step] {
-            sizes.extend(sizes_of(three(&step.strides)));
+            sizes.extend(step.strides);
         }
-        let (factors, has_factors) = self.optional(head_mask.as_deref());
-        sizes.push(has_factors);
-        let (query, key, value) = (self.from(query)?, self.from(key)?, self.from(value)?);
-        let out = self.place(id)?;
-        let overrides = vec![("D_V", d_v as f64), ("ALIGNED", is_aligned.into())];
-        let seen = [query, key, value, factors, out, words_of_mask, bias];
-        self.run(id, "attention", overrides, &sizes, &seen, [n_q.div_ceil(QUERIES), batch * heads, 1])
+        let factors = &step.tables[0];
+        sizes.push(has(factors));
+        let overrides = vec![("D_V", d_v.into()), ("ALIGNED", (is_aligned && d_k.is_multiple_of(4)).into())];
+        let [words, bias] = Self::mask_seen(mask);
+        let [query, key, value, out] = [self.from(query)?, self.from(key)?, self.from(value)?, self.place(id)?];
+        let workgroups = [n_q.div_ceil(QUERIES), batch * heads, 1].map(|count| count as usize);
+        self.run(id, "attention", overrides, &sizes, &[query, key, value, seen(factors), out, words, bias], workgroups)
     }
 
     // ------------------------------------------------------------ what comes back
 
-    fn finish(mut self, wanted: &[StepId]) -> Fit<GpuPlan> {
-        self.buffers[0].numbers = self.constants.len();
-        if 4 * self.constants.len() as u64 > self.limits.binding {
+    fn finish(mut self) -> Fit<GpuPlan> {
+        let Frame { masked, keeps, shared, size, .. } = self.frame;
+        self.buffers[0].numbers = self.tables + self.sizes.len();
+        if 4 * self.buffers[0].numbers as u64 > self.limits.binding {
             return Err("its masks and tables are larger than what a shader sees");
         }
-        let recipe = self.recipe;
         let mut reads = Vec::new();
-        let mut size = 0;
-        if recipe.keeps() {
-            let before = if self.first > 0 { recipe.shared_size() } else { 0 };
-            size = recipe.size() - before;
-            let made = self.buffers.iter().enumerate().filter(|(_, buffer)| buffer.source == Source::Made);
-            reads.extend(made.map(|(buffer, &Buffer { step, .. })| Read {
-                step,
-                buffer,
-                at: recipe.steps()[step].offset - before,
-            }));
+        let mut end = 0;
+        if keeps == 1 {
+            end = (size - shared) as usize;
+            for (buffer, &Buffer { source, step, .. }) in self.buffers.iter().enumerate() {
+                if source == Source::Made {
+                    reads.push(Read { step, buffer, at: (self.steps[step].offset - shared) as usize });
+                }
+            }
         } else {
-            for &step in wanted {
-                let Binding { buffer, numbers, .. } = self.from(step)?;
-                reads.push(Read { step, buffer, at: size });
-                size += numbers;
+            for step in 0..self.steps.len() {
+                if self.steps[step].is_wanted == 1 {
+                    let Binding { buffer, numbers, .. } = self.from(step)?;
+                    reads.push(Read { step, buffer, at: end });
+                    end += numbers;
+                }
             }
         }
-        let masked = recipe.masked().unwrap_or(0);
-        let is_before = |buffer: &usize| {
-            let Buffer { source, step, .. } = self.buffers[*buffer];
-            matches!(source, Source::Given | Source::Made | Source::Kept) && step < masked
-        };
-        let seen_behind = self.dispatches.iter().filter(|dispatch| dispatch.step >= masked);
-        let mut kept: Vec<usize> =
-            seen_behind.flat_map(|dispatch| &dispatch.bindings).map(|seen| seen.buffer).collect();
-        kept.retain(is_before);
-        kept.sort_unstable();
-        kept.dedup();
-        let Self { buffers, constants, dispatches, .. } = self;
-        Ok(GpuPlan { buffers, constants, dispatches, reads, size, kept })
+        let mut kept = Vec::new();
+        for (at, buffer) in self.buffers.iter().enumerate() {
+            let is_before =
+                matches!(buffer.source, Source::Given | Source::Made | Source::Kept) && buffer.step < masked as usize;
+            let sees = |dispatch: &Dispatch| dispatch.bindings.iter().any(|seen| seen.buffer == at);
+            if is_before && self.dispatches.iter().any(|run| run.step >= masked as usize && sees(run)) {
+                kept.push(at);
+            }
+        }
+        let Self { buffers, sizes, dispatches, .. } = self;
+        Ok(GpuPlan { buffers, sizes, dispatches, reads, size: end, kept })
     }
 }
 
 /// Queries that a workgroup of `attention.wgsl` takes, and keys that it meets at a time.
-const QUERIES: usize = 16;
-const KEYS: usize = 32;
-
-/// The operations of `elementwise.wgsl`.
-const SUM: u32 = 0;
-const PRODUCT: u32 = 1;
-const SCALED: u32 = 2;
-const SOFTCAP: u32 = 3;
-const RELU: u32 = 4;
-const GELU: u32 = 5;
-const GELU_TANH: u32 = 6;
-const SILU: u32 = 7;
+const QUERIES: u32 = 16;
+const KEYS: u32 = 32;
 
 /// Some of the constants, for a binding that a shader does not read.
 const NOTHING: Binding = Binding { at: 0, buffer: 0, offset: 0, numbers: ALIGNMENT };
+const NO_TABLE: Table = Table { at: 0, numbers: 0, largest: 0.0 };
+
+/// A table as a shader sees it.
+fn seen(table: &Table) -> Binding {
+    match table.numbers {
+        0 => NOTHING,
+        numbers => Binding { at: 0, buffer: 0, offset: table.at as usize, numbers: numbers as usize },
+    }
+}
+
+fn has(table: &Table) -> u32 {
+    u32::from(table.numbers > 0)
+}
 
 /// A product of matrices, one for each batch entry and head: `out[m, n] = a[m, k] · b`.
 struct Product {
     /// m, n, k
-    sizes: [usize; 3],
-    /// batch, heads
-    matrices: [usize; 2],
+    sizes: [u32; 3],
+    /// Batch entries times heads.
+    matrices: u32,
+    heads: u32,
     /// Heads of a that share one of b.
-    group: usize,
+    group: u32,
     /// Of a, b and out: from one batch entry, head and row to the next.
-    strides: [[usize; 3]; 3],
+    strides: [[u32; 3]; 3],
     is_transposed: bool,
 }
 
@@ -736,40 +602,11 @@ fn spread(count: usize) -> [usize; 3] {
     [columns, count.div_ceil(columns), 1]
 }
 
-fn sizes_of<const N: usize>(sizes: [usize; N]) -> [u32; N] {
-    sizes.map(|size| size as u32)
-}
-
-fn four(shape: &[usize]) -> [usize; 4] {
-    let [batch, heads, rows, width] = shape[..] else { unreachable!("queries, keys and values are cut into heads") };
-    [batch, heads, rows, width]
-}
-
-fn three(strides: &[usize]) -> [usize; 3] {
-    [strides[0], strides[1], strides[2]]
-}
-
-/// The largest magnitude; infinity where one is infinite or NaN.
-pub(crate) fn largest(numbers: &[f32]) -> f64 {
-    largest_of(numbers.iter())
-}
-
-/// The same where -infinity hides.
-fn largest_but_hidden(bias: &[f32]) -> f64 {
-    largest_of(bias.iter().filter(|x| **x != f32::NEG_INFINITY))
-}
-
-fn largest_of<'a>(numbers: impl Iterator<Item = &'a f32>) -> f64 {
-    // As bits without a sign, numbers are in order: NaN stands behind infinity, which stands behind all others.
-    let bits = numbers.map(|x| x.to_bits() & !(1 << 31)).max().unwrap_or(0);
-    f32::from_bits(bits.min(f32::INFINITY.to_bits())).into()
-}
-
 fn plain_list<T>(items: Vec<T>, plain: impl Fn(T) -> Plain) -> Plain {
     Plain::List(items.into_iter().map(plain).collect())
 }
 
-/// All but the constants, which are many.
+/// All but the sizes, which are many.
 impl From<GpuPlan> for Plain {
     fn from(plan: GpuPlan) -> Self {
         let buffer = |Buffer { source, step, id, numbers }: Buffer| {
@@ -813,12 +650,15 @@ impl From<GpuPlan> for Plain {
 mod tests {
     use super::*;
     use crate::attention::{QueryKeyValue, plan_attention};
+    use crate::config::NormKind;
     use crate::config::{
         EmptyRow, ForwardOptions, MultiHeadAttentionOptions, Positions, RemaskOptions, ScaledDotProductOptions,
         TransformerOptions,
     };
     use crate::mask::Mask;
     use crate::multi_head_attention::MultiHeadAttention;
+    use crate::outline::{BITS, NO_BIAS, Outline, RUNS};
+    use crate::recipe::Made;
     use crate::tensor::Tensor;
     use crate::torch::Generator;
     use crate::trace::Plan;
@@ -845,8 +685,14 @@ mod tests {
         Tensor { shape: shape.to_vec(), data: Generator::new(7).randn(shape.iter().product()) }
     }
 
-    fn on_gpu(plan: &Plan) -> std::result::Result<GpuPlan, &'static str> {
-        plan.on_gpu(DEFAULT).unwrap()
+    /// The plan, through words as it goes there.
+    fn planned(pass: &Plan, limits: GpuLimits) -> Fit<(GpuPlan, Vec<u32>)> {
+        let outline = pass.outline().unwrap();
+        let (frame, steps) = Outline::read(&outline.words()).unwrap();
+        assert_eq!((frame, &steps), (outline.frame, &outline.steps));
+        let gpu = plan(frame, &steps, outline.tables.len(), limits)?;
+        let constants = [&outline.tables[..], &gpu.sizes].concat();
+        Ok((gpu, constants))
     }
 
     fn kernel(dispatch: &Dispatch) -> (&'static str, u32) {
@@ -855,13 +701,13 @@ mod tests {
         (text, *written)
     }
 
-    fn sizes<'a>(gpu: &'a GpuPlan, dispatch: &Dispatch) -> &'a [u32] {
-        &gpu.constants[dispatch.bindings[0].offset..][..dispatch.bindings[0].numbers]
+    fn sizes<'a>(constants: &'a [u32], dispatch: &Dispatch) -> &'a [u32] {
+        &constants[dispatch.bindings[0].offset..][..dispatch.bindings[0].numbers]
     }
 
     /// What holds of every plan.
-    fn check(plan: &Plan, first: StepId) -> GpuPlan {
-        let gpu = on_gpu(plan).expect("a pass for the GPU");
+    fn check(plan: &Plan, first: usize) -> (GpuPlan, Vec<u32>) {
+        let (gpu, constants) = planned(plan, DEFAULT).expect("a pass for the GPU");
         let mut written = vec![false; gpu.buffers.len()];
         for dispatch in &gpu.dispatches {
             let (text, output) = kernel(dispatch);
@@ -884,7 +730,7 @@ mod tests {
                 }
             }
             written[dispatch.bindings.iter().find(|seen| seen.at == output).unwrap().buffer] = true;
-            cover(&gpu, dispatch);
+            cover(&constants, dispatch);
         }
         // Every step is made once.
         for (id, step) in plan.recipe.steps().iter().enumerate().skip(first) {
@@ -896,14 +742,14 @@ mod tests {
         for read in &gpu.reads {
             assert!(read.at + gpu.buffers[read.buffer].numbers <= gpu.size);
         }
-        gpu
+        (gpu, constants)
     }
 
     /// The workgroups reach every number.
-    fn cover(gpu: &GpuPlan, dispatch: &Dispatch) {
+    fn cover(constants: &[u32], dispatch: &Dispatch) {
         let [x, y, z] = dispatch.workgroups;
         assert!(dispatch.workgroups.iter().all(|&count| (1..=65_535).contains(&count)));
-        let sizes = sizes(gpu, dispatch);
+        let sizes = sizes(constants, dispatch);
         let (reached, needed) = match dispatch.shader {
             "matmul" => {
                 assert!(32 * x >= sizes[1] && 32 * y >= sizes[0]);
@@ -945,27 +791,36 @@ mod tests {
     #[test]
     fn weights_that_nobody_wants_are_never_held() {
         let wanted = ScaledDotProductOptions::default();
-        assert_eq!(shaders(&check(&attention(65, 8, None, &wanted), 0)), ["matmul", "softmax", "matmul"]);
+        assert_eq!(shaders(&check(&attention(65, 8, None, &wanted), 0).0), ["matmul", "softmax", "matmul"]);
         let unwanted = ScaledDotProductOptions { need_weights: false, ..wanted };
-        let gpu = check(&attention(65, 8, None, &unwanted), 0);
+        let (gpu, _) = check(&attention(65, 8, None, &unwanted), 0);
         assert_eq!(shaders(&gpu), ["attention"]);
         assert!(gpu.buffers.iter().all(|buffer| buffer.numbers < 65 * 65));
         // A row of values that does not fit goes the long way.
-        assert_eq!(shaders(&check(&attention(3, 256, None, &unwanted), 0)), ["matmul", "softmax", "matmul"]);
+        assert_eq!(shaders(&check(&attention(3, 256, None, &unwanted), 0).0), ["matmul", "softmax", "matmul"]);
     }
 
     #[test]
-    fn masks_cross_as_runs_or_bits() {
+    fn masks_cross_as_runs_or_bits_and_biases_as_distances() {
         let options = ScaledDotProductOptions { need_weights: false, ..Default::default() };
-        let words = |mask: Mask| {
-            let gpu = check(&attention(129, 8, Some(&mask), &options), 0);
+        let seen = |mask: Mask| {
+            let (gpu, constants) = check(&attention(129, 8, Some(&mask), &options), 0);
             let dispatch = &gpu.dispatches[0];
-            (sizes(&gpu, dispatch)[4], dispatch.bindings.iter().find(|seen| seen.at == 6).unwrap().numbers)
+            let numbers = |at| dispatch.bindings.iter().find(|seen| seen.at == at).unwrap().numbers;
+            let sizes = sizes(&constants, dispatch);
+            [(sizes[4], numbers(6)), (sizes[7], numbers(7))]
         };
+        let and = |left: Mask, right: Mask| Mask::And { left: Box::new(left), right: Box::new(right) };
         let window = Mask::SlidingWindow { left: 5, right: 2 };
-        assert_eq!(words(window.clone()), (RUNS, 2 * 129));
-        assert_eq!(words(Mask::And { left: Box::new(Mask::Causal), right: Box::new(window) }), (RUNS, 2 * 129));
-        assert_eq!(words(Mask::Dilated { width: 9, stride: 2 }), (BITS, 129 * 5));
+        let no_bias = (NO_BIAS, ALIGNMENT);
+        assert_eq!(seen(window.clone()), [(RUNS, 2 * 129), no_bias]);
+        assert_eq!(seen(and(Mask::Causal, window)), [(RUNS, 2 * 129), no_bias]);
+        assert_eq!(seen(Mask::Dilated { width: 9, stride: 2 }), [(BITS, 129 * 5), no_bias]);
+        let distances = (DISTANCES, 4 * (129 + 129 - 1));
+        assert_eq!(seen(and(Mask::Causal, Mask::Alibi { heads: 4 })), [(RUNS, 4 * 2 * 129), distances]);
+        let data = random(&[129, 129]).data.into_iter().flat_map(f32::to_le_bytes).collect();
+        let matrix = Mask::Additive { shape: vec![129, 129], data, axes: None };
+        assert_eq!(seen(matrix), [(RUNS, 2 * 129), (BIAS, 129 * 129)]);
     }
 
     #[test]
@@ -1011,11 +866,11 @@ mod tests {
         settings.n_layers = Some(2);
         let stack = Transformer::encoder(settings, &mut Generator::new(1), MAX_BYTES).unwrap();
         let plan = stack.plan(&random(&[5, 8]), None, Some(&Mask::Causal), &options, MAX_BYTES).unwrap();
-        let before = check(&plan, 0);
+        let (before, _) = check(&plan, 0);
         let masked = plan.recipe.masked().unwrap();
         let kept: Vec<_> = before.kept.iter().map(|&at| before.buffers[at].step).collect();
         let again = plan.run(&mut |_| {}).unwrap().plan_remask(None, &RemaskOptions::default()).unwrap();
-        let gpu = check(&again, masked);
+        let (gpu, _) = check(&again, masked);
         let reused = gpu.buffers.iter().filter(|buffer| buffer.source == Source::Kept);
         let reused: Vec<_> = reused.map(|buffer| buffer.step).collect();
         assert!(!reused.is_empty() && reused.iter().all(|step| kept.contains(step)), "{reused:?} of {kept:?}");
@@ -1032,7 +887,7 @@ mod tests {
             let key = query.clone();
             query.data[5] = number;
             let inputs = QueryKeyValue { query: &query, key: &key, value: &key, past: None };
-            on_gpu(&plan_attention(inputs, mask, options, MAX_BYTES).unwrap()).is_ok()
+            planned(&plan_attention(inputs, mask, options, MAX_BYTES).unwrap(), DEFAULT).is_ok()
         };
         for trace in [false, true] {
             let options = ScaledDotProductOptions { trace, ..Default::default() };
@@ -1064,7 +919,7 @@ mod tests {
     fn what_does_not_fit_stays() {
         let plan = attention(65, 8, None, &ScaledDotProductOptions::default());
         let small = GpuLimits { binding: 4 * 4 * 65 * 65 - 1, ..DEFAULT };
-        assert!(plan.on_gpu(small).unwrap().is_err());
-        assert!(plan.on_gpu(GpuLimits { binding: 4 * 4 * 65 * 65, ..DEFAULT }).unwrap().is_ok());
+        assert!(planned(&plan, small).is_err());
+        assert!(planned(&plan, GpuLimits { binding: 4 * 4 * 65 * 65, ..DEFAULT }).is_ok());
     }
 }

@@ -32,6 +32,7 @@ pub mod gpu_plan;
 mod mask;
 mod multi_head_attention;
 pub mod ops;
+pub mod outline;
 mod parameters;
 mod plain;
 mod positions;

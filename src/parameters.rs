@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::config::NormKind;
-use crate::gpu_plan::largest;
+use crate::outline::largest;
 use crate::tensor::Tensor;
 use crate::torch::Generator;
 use attnscope_kernels::matmul::{Matrix, Packed};
@@ -26,7 +26,7 @@ pub(crate) struct Linear {
 #[derive(Debug)]
 struct Known {
     id: u32,
-    largest: OnceLock<f64>,
+    largest: OnceLock<f32>,
 }
 
 impl Known {
@@ -56,7 +56,7 @@ impl Linear {
     }
 
     /// The weight's largest magnitude.
-    pub fn largest(&self) -> f64 {
+    pub fn largest(&self) -> f32 {
         *self.known.largest.get_or_init(|| largest(&self.weight.data))
     }
 

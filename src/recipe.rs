@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::activation::activate;
 use crate::config::{Activation, NormKind};
 use crate::error::{AttnError, Result};
-use crate::gpu_plan::GpuPlan;
 use crate::mask::ResolvedMask;
 use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
@@ -356,10 +355,10 @@ impl Recipe {
         }
     }
 
-    /// Only what was read back has a place now, where it was read to.
-    pub fn place_read(&mut self, plan: &GpuPlan) {
-        for read in &plan.reads {
-            self.steps[read.step].offset = read.at;
+    /// Steps and where their numbers lie now; those of the others are gone.
+    pub fn move_to(&mut self, places: &[[usize; 2]]) {
+        for &[step, at] in places {
+            self.steps[step].offset = at;
         }
     }
 

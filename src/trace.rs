@@ -7,8 +7,8 @@ use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
 use crate::given::words;
-use crate::gpu_plan::{self, GpuLimits, GpuPlan};
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
+use crate::outline::{Outline, outline};
 use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 
@@ -156,16 +156,17 @@ impl Plan {
         self.recipe.work(self.first())
     }
 
-    /// The pass as work for a graphics processor, or why it is none for it.
+    /// What a planner for another device needs to know of the pass.
     ///
     /// # Errors
     /// `too_large` where the pass needs more than `max_bytes`.
-    pub fn on_gpu(&self, limits: GpuLimits) -> Result<std::result::Result<GpuPlan, &'static str>> {
+    pub fn outline(&self) -> Result<Outline> {
         match self.shared {
             Some(_) => self.recipe.check_own_size(self.max_bytes)?,
             None => self.recipe.check_size(self.max_bytes)?,
         }
-        Ok(gpu_plan::plan(&self.recipe, self.first(), &self.wanted(), limits))
+        let shared = self.shared.as_ref().map_or(&[][..], |shared| shared);
+        Ok(outline(&self.recipe, self.first(), shared, &self.wanted()))
     }
 
     /// The numbers that a step is given, or those of its projection's weight.
@@ -177,12 +178,13 @@ impl Plan {
         }
     }
 
-    /// The trace of a pass that a graphics processor computed: `numbers` is what the plan reads back.
-    pub fn computed(self, plan: &GpuPlan, mut numbers: Vec<f32>) -> Trace {
+    /// The trace of a pass that another device computed. `numbers` are those of the arena from the first step on that was to be
+    /// made; where no stages are kept, those of the steps of `places`, each from a place of its own on.
+    pub fn computed(self, mut numbers: Vec<f32>, places: &[[usize; 2]]) -> Trace {
         let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
         let (shared, own) = match (recipe.keeps(), shared) {
             (false, _) => {
-                recipe.place_read(plan);
+                recipe.move_to(places);
                 (Arc::default(), numbers)
             }
             (true, Some(shared)) => (shared, numbers),

@@ -7,7 +7,6 @@ mod read;
 
 use std::borrow::Cow;
 
-use attnscope::gpu_plan::{GpuLimits, GpuPlan};
 use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
@@ -43,7 +42,7 @@ fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
 }
 
 fn planned(plan: attnscope::Result<Plan>) -> Thrown<RawPlan> {
-    plan.map(|plan| RawPlan { plan, on_gpu: None }).map_err(throw)
+    plan.map(RawPlan).map_err(throw)
 }
 
 fn tell(watch: Option<&Function>, part: f32) {
@@ -175,47 +174,36 @@ pub fn plan_attention(inputs: &JsValue, mask: JsValue, settings: JsValue, max_by
 
 /// A pass that is checked and ready to be run, here or on a graphics processor.
 #[wasm_bindgen]
-pub struct RawPlan {
-    plan: Plan,
-    on_gpu: Option<GpuPlan>,
-}
+pub struct RawPlan(Plan);
 
 #[wasm_bindgen]
 impl RawPlan {
     /// Runs the pass; `watch` is called with the part of it that is done, from 0 to 1.
     pub fn run(self, watch: Option<Function>) -> Thrown<RawTrace> {
-        self.plan.run(&mut |part| tell(watch.as_ref(), part)).map(RawTrace).map_err(throw)
+        self.0.run(&mut |part| tell(watch.as_ref(), part)).map(RawTrace).map_err(throw)
     }
 
     /// What the pass costs, in multiply-adds.
     pub fn work(&self) -> f64 {
-        self.plan.work()
+        self.0.work()
     }
 
-    /// The pass as work for a graphics processor with these limits, or, as text, why it is none for it.
-    #[wasm_bindgen(js_name = onGpu)]
-    pub fn on_gpu(&mut self, binding: f64, workgroup_storage: f64) -> Thrown<JsValue> {
-        let limits = GpuLimits { binding: binding as u64, workgroup_storage: workgroup_storage as u64 };
-        Ok(match self.plan.on_gpu(limits).map_err(throw)? {
-            Err(why) => why.into(),
-            Ok(plan) => {
-                let constants = Uint32Array::from(&plan.constants[..]);
-                self.on_gpu = Some(plan.clone());
-                let plan = plain(plan);
-                js_sys::Reflect::set(&plan, &"constants".into(), &constants)?;
-                plan
-            }
-        })
+    /// `{ steps, tables }`: what the planner of another device needs to know of the pass.
+    pub fn outline(&self) -> Thrown<JsValue> {
+        let outline = self.0.outline().map_err(throw)?;
+        let [steps, tables] = [&outline.words(), &outline.tables].map(|words| Uint32Array::from(&words[..]).into());
+        Ok(object(&[("steps", steps), ("tables", tables)]))
     }
 
     /// The numbers that a step is given, or those of its projection's weight.
     pub fn given(&self, step: usize) -> Float32Array {
-        self.plan.given(step).into()
+        self.0.given(step).into()
     }
 
-    /// The trace of the pass that a graphics processor computed, from what the plan reads back.
-    pub fn computed(self, numbers: Vec<f32>) -> Option<RawTrace> {
-        self.on_gpu.map(|on_gpu| RawTrace(self.plan.computed(&on_gpu, numbers)))
+    /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
+    /// and the place, one behind the other.
+    pub fn computed(self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
+        RawTrace(self.0.computed(numbers, places.as_chunks().0))
     }
 }
 

@@ -100,7 +100,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
       let j = block + k;
       var score = HIDDEN;
       if (j < end) {
-        score = score_of(dot_of(query_at, key_start + j * sizes.key_row), sizes.scoring, row, j, sizes.n_k);
+        score = score_of(dot_of(query_at, key_start + j * sizes.key_row), sizes.scoring, row, j, sizes.n_q, sizes.n_k);
       }
       shares[own * KEYS + k] = score;
     }

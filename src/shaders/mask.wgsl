@@ -26,6 +26,6 @@ fn main(
   let query = at / sizes.n_k;
   let head = query / sizes.n_q;
   let row = mask_row(sizes.scoring, head / sizes.heads, head % sizes.heads, query % sizes.n_q, sizes.n_q);
-  let score = score_of(scaled[at], sizes.scoring, row, at % sizes.n_k, sizes.n_k);
+  let score = score_of(scaled[at], sizes.scoring, row, at % sizes.n_k, sizes.n_q, sizes.n_k);
   masked[at] = select(bitcast<u32>(score), INFINITE, score == HIDDEN);
 }

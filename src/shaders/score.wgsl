@@ -12,12 +12,16 @@ struct Scoring {
   // the mask's own batch and heads; 1 serves all
   mask_batches: u32,
   mask_heads: u32,
-  has_bias: u32,
+  bias_kind: u32,
 }
 
 const OPEN = 0u;
 const RUNS = 1u;
 const BITS = 2u;
+
+const NO_BIAS = 0u;
+const BIAS = 1u;
+const DISTANCES = 2u;
 
 // Stands for -infinity; no score is so low.
 const HIDDEN = -3.4028234e38;
@@ -26,7 +30,8 @@ const INFINITE = 0xff800000u;
 
 // RUNS: for each row its first allowed key and the one behind its last. BITS: for each row a bit for each key.
 @group(0) @binding(6) var<storage, read> mask: array<u32>;
-// [mask_batches, mask_heads, n_q, n_k], the bits of float32
+// The bits of float32. BIAS: [mask_batches, mask_heads, n_q, n_k]. DISTANCES: [mask_batches, mask_heads, n_q + n_k - 1], from the
+// last query's first key to the first query's last.
 @group(0) @binding(7) var<storage, read> bias_bits: array<u32>;
 
 fn mask_row(how: Scoring, batch: u32, head: u32, query: u32, n_q: u32) -> u32 {
@@ -42,7 +47,14 @@ fn is_allowed(how: Scoring, row: u32, key: u32, n_k: u32) -> bool {
 }
 
 // `row` is the mask's.
-fn score_of(dot: f32, how: Scoring, row: u32, key: u32, n_k: u32) -> f32 {
+fn bias_at(how: Scoring, row: u32, key: u32, n_q: u32, n_k: u32) -> u32 {
+  if (how.bias_kind == DISTANCES) {
+    return bias_bits[row / n_q * (n_q + n_k - 1u) + n_q - 1u - row % n_q + key];
+  }
+  return bias_bits[row * n_k + key];
+}
+
+fn score_of(dot: f32, how: Scoring, row: u32, key: u32, n_q: u32, n_k: u32) -> f32 {
   var score = dot * how.scale;
   if (how.softcap > 0.0) {
     score = how.softcap * tanh_of(score / how.softcap);
@@ -53,8 +65,8 @@ fn score_of(dot: f32, how: Scoring, row: u32, key: u32, n_k: u32) -> f32 {
   if (!is_allowed(how, row, key, n_k)) {
     return select(how.fill, HIDDEN, how.fill_is_infinite == 1u);
   }
-  if (how.has_bias == 1u) {
-    let bits = bias_bits[row * n_k + key];
+  if (how.bias_kind != NO_BIAS) {
+    let bits = bias_at(how, row, key, n_q, n_k);
     if (bits == INFINITE) {
       return HIDDEN;
     }

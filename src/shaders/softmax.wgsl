@@ -22,7 +22,7 @@ fn score(at: u32, row: u32, key: u32) -> f32 {
   if (bits == INFINITE) {
     return HIDDEN;
   }
-  return score_of(bitcast<f32>(bits), sizes.scoring, row, key, sizes.n_k);
+  return score_of(bitcast<f32>(bits), sizes.scoring, row, key, sizes.n_q, sizes.n_k);
 }
 
 @compute @workgroup_size(THREADS)
