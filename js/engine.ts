@@ -33,7 +33,7 @@ export interface EngineOptions {
   /**
    * "auto" takes the GPU for a pass where one is there and pays, else the CPU; default "auto". "webgpu" takes it for every pass
    * that it computes as the CPU does: numbers that are or may become infinite or NaN stay with the CPU, and so does what does not
-   * fit the GPU.
+   * fit the GPU. Where the device is lost, passes then throw "gpu_lost"; with "auto" they are repeated on the CPU.
    */
   backend?: BackendOption;
   /** Whether the engine lives in a worker; default true in browsers, false in Node. */

@@ -108,10 +108,12 @@ export class Gpu {
 
   /** The plan of a pass, or why it is none for this device. */
   plan({ outline: { steps, tables } }: Pass): GpuPlan | string {
-    const { maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = this.#device.limits;
-    return planOf(steps, tables.length, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize) as
-      | GpuPlan
-      | string;
+    const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = this.#device.limits;
+    const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
+    const plan: GpuPlan | string = planOf(steps, tables.length, most, maxComputeWorkgroupStorageSize);
+    if (typeof plan !== "string" && padded(4 * plan.size) > maxBufferSize)
+      return "what it gives is larger than a buffer";
+    return plan;
   }
 
   /**
@@ -125,7 +127,8 @@ export class Gpu {
       const pipelines = await Promise.all(plan.dispatches.map((dispatch) => this.#pipeline(dispatch)));
       return await this.#submit(pass, plan, pipelines, before);
     } catch (reason) {
-      await null;
+      // That the device is lost may be heard a moment after what fails because of it.
+      await Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, 100))]);
       if (this.#lost !== null) throw new GpuFailure("lost", `the graphics processor was lost: ${this.#lost}`);
       throw reason instanceof GpuFailure ? reason : new GpuFailure("unavailable", `WebGPU fails: ${reason}`);
     }

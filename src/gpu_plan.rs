@@ -233,10 +233,11 @@ impl Planner<'_> {
 
     // ------------------------------------------------------------ where numbers lie
 
-    fn buffer(&mut self, source: Source, step: usize, id: u32, numbers: usize) -> Fit<Binding> {
-        if 4 * numbers as u64 > self.limits.binding {
+    fn buffer(&mut self, source: Source, step: usize, id: u32, numbers: u64) -> Fit<Binding> {
+        if numbers > self.limits.binding / 4 || numbers > u32::MAX.into() {
             return Err("one of its stages is larger than what a shader sees");
         }
+        let numbers = numbers as usize;
         self.buffers.push(Buffer { source, step, id, numbers });
         Ok(self.whole(self.buffers.len() - 1))
     }
@@ -251,8 +252,8 @@ impl Planner<'_> {
         let seen = match (self.places[id], step.kind) {
             (Some(buffer), _) => self.whole(buffer),
             (None, kind::SAME) => self.from(step.froms()[0])?,
-            (None, kind::KEPT) => self.buffer(Source::Kept, id, 0, step.numbers())?,
-            (None, _) => self.buffer(Source::Given, id, 0, step.numbers())?,
+            (None, kind::KEPT) => self.buffer(Source::Kept, id, 0, step.numbers() as u64)?,
+            (None, _) => self.buffer(Source::Given, id, 0, step.numbers() as u64)?,
         };
         self.places[id] = Some(seen.buffer);
         Ok(seen)
@@ -260,7 +261,7 @@ impl Planner<'_> {
 
     /// Where a step's numbers go.
     fn place(&mut self, id: usize) -> Fit<Binding> {
-        let seen = self.buffer(Source::Made, id, 0, self.steps[id].numbers())?;
+        let seen = self.buffer(Source::Made, id, 0, self.steps[id].numbers() as u64)?;
         self.places[id] = Some(seen.buffer);
         Ok(seen)
     }
@@ -270,7 +271,7 @@ impl Planner<'_> {
         let known = |buffer: &Buffer| buffer.source == Source::Weight && buffer.id == step.detail;
         match self.buffers.iter().position(known) {
             Some(buffer) => Ok(self.whole(buffer)),
-            None => self.buffer(Source::Weight, id, step.detail, step.tables[0].numbers as usize),
+            None => self.buffer(Source::Weight, id, step.detail, step.tables[0].numbers.into()),
         }
     }
 
@@ -491,7 +492,8 @@ impl Planner<'_> {
         let [_, kv_heads, n_k, d_k] = from_key.shape;
         if step.detail != NONE || 4 * u64::from(QUERIES * (d_v + KEYS)) > self.limits.workgroup_storage {
             let shape = [batch, heads, n_q, n_k];
-            let numbers = shape.iter().map(|&axis| axis as usize).product();
+            // May be more than there are addresses.
+            let numbers = shape.iter().fold(1, |numbers: u64, &axis| numbers.saturating_mul(axis.into()));
             let scores = self.buffer(Source::Scratch, id, 0, numbers)?;
             let weights = match step.detail {
                 NONE => self.buffer(Source::Scratch, id, 0, numbers)?,
