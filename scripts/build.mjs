@@ -1,6 +1,7 @@
-// Builds everything, in five steps; a step is skipped while its inputs are what they were.
+// Builds everything, in six steps; a step is skipped while its inputs are what they were.
 //   xtask     the build tools, compiled for this machine
 //   types     js/generated.ts: TypeScript declarations of the Rust types
+//   shaders   js/shaders.ts: the GPU's kernels as text
 //   wasm      js/wasm/: the engine and its glue
 //   package   dist/: what npm publishes
 //   site      dist-site/: the page
@@ -46,7 +47,7 @@ function step(name, { inputs, output, tool = "" }, build) {
 }
 
 // Carried by the WebAssembly and by the package, which refuses one of another build.
-process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings"], "").slice(0, 16);
+process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings", "gpu"], "").slice(0, 16);
 
 step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
   run("cargo", ["build", "--quiet", "-p", "xtask"]);
@@ -56,9 +57,17 @@ step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 
+step("shaders", { inputs: ["src/shaders"], output: "js/shaders.ts" }, () => {
+  const entries = filesUnder("src/shaders").map((file) => {
+    return `  ${file.match(/(\w+)\.wgsl$/)[1]}: ${JSON.stringify(readFileSync(file, "utf8"))},\n`;
+  });
+  const head = "// Generated from src/shaders; do not edit.\n/** The GPU's kernels by name. */\n";
+  writeFileSync("js/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
+});
+
 const GLUE = "js/wasm/attnscope.js";
 
-step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.name }, () => {
+step("wasm", { inputs: [...RUST, "bindings", "gpu"], output: GLUE, tool: toolchain()?.name }, () => {
   rmSync("js/wasm", { recursive: true, force: true });
   mkdirSync("js/wasm", { recursive: true });
   const engines = Object.keys(VARIANTS).map((variant) => {
@@ -68,6 +77,7 @@ step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.n
   // One glue serves every variant of the engine.
   if (engines.some((glue) => glue !== engines[0])) fail("the variants need different glue");
   wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
+  wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
   for (const [variant, instruction] of [
     ["simd128", "f32x4.mul"],
     ["relaxed", "f32x4.relaxed_madd"],
