@@ -100,6 +100,7 @@ export class Backend {
   /** In the background: the pass at hand does not wait. */
   #ask(): void {
     this.#isAsked = true;
+    if (!(globalThis.navigator as Navigator | undefined)?.gpu) return;
     openGpu().then(
       (gpu) => {
         // A program that plays a GPU is slower than the engine.
