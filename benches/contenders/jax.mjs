@@ -11,7 +11,7 @@ export async function start() {
   defaultDevice("wasm");
 
   /** Arrays are used up by what takes them, unless a reference more is taken. */
-  function job(compute, inputs) {
+  function job(compute, inputs, read = (data) => data) {
     const held = inputs.map(([numbers, shape]) => np.array(numbers, { shape }));
     const compiled = jit(compute);
     return {
@@ -19,7 +19,7 @@ export async function start() {
         const results = compiled(...held.map((array) => array.ref));
         const data = [];
         for (const result of results) data.push(await result.data());
-        return data;
+        return read(data);
       },
       free() {
         for (const array of held) array.dispose();
@@ -49,16 +49,17 @@ export async function start() {
         });
         hidden.dispose();
         const contexts = weights.map((own, head) => np.matmul(own.ref, parts[2 * h + head]));
-        return [linear(np.concatenate(contexts, 1), outWeight, outBias), np.concatenate(weights, 0)];
+        return [linear(np.concatenate(contexts, 1), outWeight, outBias), ...weights];
       };
-      return job(attend, [
+      const inputs = [
         [x, [n, d]],
         [inWeight, [3 * d, d]],
         [inBias, [3 * d]],
         [outWeight, [d, d]],
         [outBias, [d]],
         [hidden, [n, n]],
-      ]);
+      ];
+      return job(attend, inputs, ([output, ...weights]) => [output, weights]);
     },
   };
 }

@@ -1,4 +1,6 @@
-// TensorFlow.js on its WebAssembly backend: all projections in one product, then a few operations for each head.
+// TensorFlow.js on its WebAssembly backend, head by head, projections too: to split one product of all takes longer than it.
+import { transposed } from "../work.mjs";
+
 export const kind = "package";
 export const name = "tfjs-wasm";
 export const variants = ["per head"];
@@ -23,27 +25,35 @@ export async function start(_variant, { threads, peers }) {
       return { run: reading(() => [tf.matMul(a, b)]), free: () => tf.dispose([a, b]) };
     },
     async mha({ n, d, h, causal, ...numbers }) {
-      const held = {
-        x: tf.tensor2d(numbers.x, [n, d]),
-        inWeight: tf.tensor2d(numbers.inWeight, [3 * d, d]),
-        inBias: tf.tensor1d(numbers.inBias),
-        outWeight: tf.tensor2d(numbers.outWeight, [d, d]),
-        outBias: tf.tensor1d(numbers.outBias),
-        hidden: tf.tidy(() => tf.mul(tf.sub(1, tf.linalg.bandPart(tf.ones([n, n]), -1, 0)), HIDDEN)),
-        scale: tf.scalar(1 / Math.sqrt(d / h)),
-      };
-      const linear = (a, b, bias) => tf.fused.matMul({ a, b, transposeB: true, bias });
+      const width = d / h;
+      const x = tf.tensor2d(numbers.x, [n, d]);
+      const outWeight = tf.tensor2d(transposed(numbers.outWeight, d, d), [d, d]);
+      const outBias = tf.tensor1d(numbers.outBias);
+      const hidden = tf.tidy(() => tf.mul(tf.sub(1, tf.linalg.bandPart(tf.ones([n, n]), -1, 0)), HIDDEN));
+      const scale = 1 / Math.sqrt(width);
+      const projections = Array.from({ length: 3 * h }, (_, part) => {
+        const scaled = (numbers) => (part < h ? numbers.map((number) => number * scale) : numbers);
+        const weight = scaled(numbers.inWeight.slice(part * width * d, (part + 1) * width * d));
+        const bias = scaled(numbers.inBias.slice(part * width, (part + 1) * width));
+        return { weight: tf.tensor2d(transposed(weight, width, d), [d, width]), bias: tf.tensor1d(bias) };
+      });
+      // Its fused product mistakes the bias where it also transposes, so the weights are turned before.
+      const linear = (a, b, bias) => tf.fused.matMul({ a, b, bias });
+      const attend = reading(() => {
+        const parts = projections.map(({ weight, bias }) => linear(x, weight, bias));
+        const weights = parts.slice(0, h).map((query, head) => {
+          const scores = tf.matMul(query, tf.transpose(parts[h + head]));
+          return tf.softmax(causal ? tf.add(scores, hidden) : scores);
+        });
+        const contexts = weights.map((own, head) => tf.matMul(own, parts[2 * h + head]));
+        return [linear(tf.concat(contexts, 1), outWeight, outBias), ...weights];
+      });
       return {
-        run: reading(() => {
-          const parts = tf.split(linear(held.x, held.inWeight, held.inBias), 3 * h, 1);
-          const weights = parts.slice(0, h).map((query, head) => {
-            const scores = tf.mul(tf.matMul(query, parts[h + head], false, true), held.scale);
-            return tf.softmax(causal ? tf.add(scores, held.hidden) : scores);
-          });
-          const contexts = weights.map((own, head) => tf.matMul(own, parts[2 * h + head]));
-          return [linear(tf.concat(contexts, 1), held.outWeight, held.outBias), tf.concat(weights, 0)];
-        }),
-        free: () => tf.dispose(held),
+        run() {
+          const [output, ...weights] = attend();
+          return [output, weights];
+        },
+        free: () => tf.dispose({ x, outWeight, outBias, hidden, projections }),
       };
     },
   };
