@@ -16,8 +16,14 @@ export async function start(_variant, { threads, peers }) {
   await tf.setBackend("wasm");
   await tf.ready();
 
-  /** Results are read, then freed with all that led to them. */
-  const reading = (compute) => () => tf.tidy(() => compute().map((tensor) => tensor.dataSync()));
+  /** Results are read, then freed with all that led to them; `tidy` would look for tensors in every number that it is given. */
+  const reading = (compute) => () => {
+    let data;
+    tf.tidy(() => {
+      data = compute().map((tensor) => tensor.dataSync());
+    });
+    return data;
+  };
 
   return {
     async matmul({ m, k, n, left, right }) {
