@@ -53,6 +53,9 @@ const TITLES = {
   start: "From the import to the first result, in a fresh page",
 };
 
+const rowName = ({ kind, work, ...of }) =>
+  kind === "ours" ? `**${fullName(of)}**${work === "trace" ? ", whole pass" : ""}` : fullName(of);
+
 const row = (cells) => `| ${cells.join(" | ")} |`;
 const table = (head, rows) => [
   row(head),
@@ -73,7 +76,7 @@ function caseTable({ spec, entrants }, { env, peak }, { runs, ratios }) {
       // A build without relaxed instructions has the lower peak.
       const limit = run.variant.startsWith("relaxed") ? peak.relaxed : peak.simd128;
       return [
-        entrant.kind === "ours" ? `**${fullName(run)}**${run.work === "trace" ? ", whole pass" : ""}` : fullName(run),
+        rowName(entrant),
         ms(run.medianMs),
         `${ms(run.minMs)} to ${ms(run.maxMs)}`,
         ...(run.work === "start"
@@ -85,6 +88,38 @@ function caseTable({ spec, entrants }, { env, peak }, { runs, ratios }) {
   const speed = spec.work === "start" ? ["fetched, gzip"] : ["GFLOP/s", "of the peak"];
   const head = ["contender", "median ms", "range", ...speed, "times as fast as the best other"];
   return [`### ${title}`, "", shape.join(", "), "", ...table(head, rows), ""];
+}
+
+/** A table for each kind of work, sizes beside each other: median milliseconds, and the ratios of `ratiosOf`. */
+function overview(races, { runs, ratios }) {
+  const titleOf = ({ work, causal }) => `${TITLES[work]}${causal ? ", causal mask" : ""}`;
+  return [...new Set(races.map(({ spec }) => titleOf(spec)))].flatMap((title) => {
+    const group = races.filter(({ spec }) => titleOf(spec) === title);
+    const sizes = group.map(({ spec }) => spec.size);
+    const inGroup = ({ work, causal }) =>
+      group.some(({ spec, entrants }) => spec.causal === causal && entrants.some((entrant) => entrant.work === work));
+    const cells = (all, isRow, show) =>
+      sizes.map((size) => {
+        const found = all.find((one) => one.size === size && inGroup(one) && isRow(one));
+        return found ? show(found) : "";
+      });
+    const entrants = [...new Map(group.flatMap(({ entrants }) => entrants).map((one) => [rowName(one), one])).values()];
+    const times = entrants.map((entrant) => [
+      rowName(entrant),
+      ...cells(runs, isSame(entrant), ({ medianMs }) => ms(medianMs)),
+    ]);
+    const gains = entrants
+      .filter(({ kind, work }) => kind === "ours" && ratios.some((ratio) => ratio.work === work && inGroup(ratio)))
+      .map((ours) => [
+        `${fullName(ours)}: times as fast as the best other`,
+        ...cells(
+          ratios,
+          (one) => one.work === ours.work && one.ours === fullName(ours),
+          ({ ratio }) => ratio.toFixed(2),
+        ),
+      ]);
+    return [`### ${title}, ms`, "", ...table(["contender", ...sizes], [...times, ...gains]), ""];
+  });
 }
 
 /** Tables for people, as Markdown. */
@@ -104,6 +139,9 @@ export function tables(result, summary) {
       .join(", "),
     "",
     ...races.flatMap((race) => caseTable(race, result, summary)),
+    "## All sizes",
+    "",
+    ...overview(races, summary),
     ...(missing.length ? ["### Not run", "", ...table(["contender", "what", "why"], missing), ""] : []),
   ].join("\n");
 }

@@ -42,7 +42,11 @@ thread_local! {
 /// Room for the next input of `len` numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(len: usize) -> *mut f32 {
-    INPUTS.with_borrow_mut(|inputs| inputs.push_mut(vec![0.0; len]).as_mut_ptr())
+    let mut numbers = vec![0.0; len];
+    // Moving the vector does not move its numbers.
+    let at = numbers.as_mut_ptr();
+    INPUTS.with_borrow_mut(|inputs| inputs.push(numbers));
+    at
 }
 
 /// Runs the job that was prepared.
