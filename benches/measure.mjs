@@ -10,8 +10,12 @@ const label = ({ contender, variant }) => `${contender}, ${variant}`;
  * `{ peak, races, notRun }`: a race is a case with, for each entrant, its samples in milliseconds, one a round.
  * Of all contenders, or of those named in `only`; `where` is what they start with.
  */
-export async function measure({ cases, rounds, only }, where, tell = console.log) {
+export async function measure({ cases, rounds, only }, where) {
   const notRun = [];
+  const miss = (entrant, { message }, { work, size, causal } = {}) => {
+    notRun.push({ ...entrant, ...(work && { work, size, causal }), reason: message });
+    console.log(`NOT RUN: ${label(entrant)}: ${work ? `${work} ${size}: ` : ""}${message}`);
+  };
   const started = [];
   for (const { kind, name, variants, start } of contenders.filter(({ name }) => !only || only.includes(name))) {
     for (const variant of variants) {
@@ -19,14 +23,13 @@ export async function measure({ cases, rounds, only }, where, tell = console.log
       try {
         started.push({ entrant, works: await start(variant, where) });
       } catch (reason) {
-        notRun.push({ ...entrant, reason: reason.message });
-        tell(`NOT RUN: ${label(entrant)}: ${reason.message}`);
+        miss(entrant, reason);
       }
     }
   }
 
-  /** Who does a case, each with a checked job. */
-  async function entries(spec) {
+  /** Who does a case, each with a checked job; `cannot` hears of the others. */
+  async function entries(spec, cannot) {
     const problem = withNumbers(spec);
     const expected = reference(problem);
     const ready = [];
@@ -39,9 +42,7 @@ export async function measure({ cases, rounds, only }, where, tell = console.log
           ready.push({ entrant: { ...entrant, work }, job });
         } catch (reason) {
           if (reason instanceof WrongResult) throw reason;
-          const { size, causal } = spec;
-          notRun.push({ ...entrant, work, size, causal, reason: reason.message });
-          tell(`NOT RUN: ${label(entrant)}: ${work} ${size}: ${reason.message}`);
+          cannot(entrant, reason, { ...spec, work });
         }
       }
     }
@@ -57,21 +58,23 @@ export async function measure({ cases, rounds, only }, where, tell = console.log
 
   const wanted = new Set(cases.map(({ work }) => work));
   for (const spec of WARM_UP.filter(({ work }) => wanted.has(work))) {
-    const ready = await entries(spec);
+    const ready = await entries(spec, () => {});
     for (const { job } of ready) await warmUp(job);
     await free(ready);
   }
 
   const races = [];
   for (const spec of cases) {
-    const ready = await entries(spec);
+    const ready = await entries(spec, miss);
     const samples = await race(
       ready.map(({ job }) => job),
       rounds,
     );
     await free(ready);
     races.push({ spec, entrants: ready.map(({ entrant }, index) => ({ ...entrant, samples: samples[index] })) });
-    tell(`${spec.work} ${spec.size}${spec.causal ? ", causal" : ""}: ${ready.length} contenders, ${rounds} rounds`);
+    console.log(
+      `${spec.work} ${spec.size}${spec.causal ? ", causal" : ""}: ${ready.length} contenders, ${rounds} rounds`,
+    );
   }
   return { peak: peaks, races, notRun };
 }
