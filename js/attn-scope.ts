@@ -8,8 +8,8 @@ const STYLE = `
   iframe { display: block; inline-size: 100%; block-size: 100%; border: 0; }
 `;
 
-/** What the page in the frame tells, as www/src/framed.svelte.ts says it. */
-type Told =
+/** What the page in the frame of an `<attn-scope>` tells. */
+export type FrameMessage =
   | { attnscope: "ready" }
   | { attnscope: "state"; detail: string }
   | { attnscope: "select"; detail: Place }
@@ -29,7 +29,7 @@ export class AttnScope extends ElementBase {
   #frame: HTMLIFrameElement | null = null;
   #isReady = false;
   #state: string | null = null;
-  readonly #hear = ({ source, data }: MessageEvent<Told>) => {
+  readonly #hear = ({ source, data }: MessageEvent<FrameMessage>) => {
     if (source && source === this.#frame?.contentWindow) this.#told(data);
   };
 
@@ -117,7 +117,7 @@ export class AttnScope extends ElementBase {
     this.#isReady = false;
   }
 
-  #told(told: Told): void {
+  #told(told: FrameMessage): void {
     switch (told?.attnscope) {
       case "ready": {
         this.#isReady = true;

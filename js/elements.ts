@@ -1,6 +1,6 @@
 // What `import "attnscope/elements"` registers: the views as custom elements, which draw tensors from anywhere and need no engine, and
 // the page.
-import { AttnScope } from "./attn-scope.ts";
+import { AttnScope, type FrameMessage } from "./attn-scope.ts";
 import { ElementBase } from "./element-base.ts";
 import { AttnError } from "./errors.ts";
 import { Selection } from "./selection.ts";
@@ -348,7 +348,7 @@ export class AttnMask extends AttnElement {
   }
 }
 
-export { AttnScope };
+export { AttnScope, type FrameMessage };
 
 const ELEMENTS = {
   "attn-heads": AttnHeads,

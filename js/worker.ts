@@ -5,7 +5,7 @@ import { Host } from "./host.ts";
 import type { WorkerMessage, WorkerReply } from "./transport.ts";
 import { load } from "./wasm.ts";
 
-const scope = self as unknown as {
+const scope = globalThis as unknown as {
   onmessage: ((event: MessageEvent<WorkerMessage>) => void) | null;
   postMessage(reply: WorkerReply, transfer?: Transferable[]): void;
 };

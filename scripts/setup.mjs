@@ -2,6 +2,7 @@
 //   --browsers   also what the tests drive: Chromium, Firefox and WebKit; without the last two their tests are skipped,
 //                but fail with CI=1
 //   --lint       also asks for rustfmt and clippy
+//   --bench      also installs what the engine is measured against
 //   WASM_TOOLCHAIN=rustup|debian   allows only that Rust toolchain
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -72,14 +73,17 @@ function browsers() {
   }
 }
 
-function packages() {
-  const stamp = "node_modules/.package-lock.sha256";
-  const hash = createHash("sha256").update(readFileSync("package-lock.json")).digest("hex");
+/** The packages of a folder's package-lock.json. */
+function packages(folder, ...flags) {
+  const stamp = `${folder}/node_modules/.package-lock.sha256`;
+  const hash = createHash("sha256")
+    .update(readFileSync(`${folder}/package-lock.json`))
+    .digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === hash) return;
-  say("npm ci");
+  const ci = ["ci", "--prefix", folder, "--no-audit", "--no-fund", ...flags];
+  say(`npm ${ci.join(" ")}`);
   // npm names itself to the scripts it runs; node runs it by that path on every system
   const npm = process.env.npm_execpath;
-  const ci = ["ci", "--no-audit", "--no-fund"];
   if (npm) run(process.execPath, [npm, ...ci]);
   else run("npm", ci);
   writeFileSync(stamp, hash);
@@ -90,4 +94,5 @@ node();
 rust();
 if (process.argv.includes("--lint")) lint();
 if (process.argv.includes("--browsers")) browsers();
-packages();
+packages(".");
+if (process.argv.includes("--bench")) packages("benches", "--ignore-scripts");

@@ -11,8 +11,8 @@ const BUDGET = 6;
 
 const waiting = new Set<Drawing>();
 let isAsked = false;
-// Whether the last frame used up its budget.
-let isBusy = false;
+// Whether the last frame used up its budget. The first one follows the page's own start.
+let isBusy = true;
 
 function run(): void {
   isAsked = false;

@@ -24,15 +24,19 @@ async function blocks(page: Page, source = "PyTorch seed") {
 }
 
 test("a block goes on behind attention: residual, norm, feed-forward", async ({ page }) => {
-  expect(await stops(page)).toEqual(["input", ...ATTENTION]);
+  await expect.poll(() => stops(page)).toEqual(["input", ...ATTENTION]);
   await blocks(page);
-  expect(await stops(page)).toEqual(["input", ...ATTENTION, "residual", "norm", ...FEED_FORWARD, "residual2", "norm2"]);
+  await expect
+    .poll(() => stops(page))
+    .toEqual(["input", ...ATTENTION, "residual", "norm", ...FEED_FORWARD, "residual2", "norm2"]);
   await choose(page, "norm-place", "before");
-  expect(await stops(page)).toEqual(["input", "norm", ...ATTENTION, "residual", "norm2", ...FEED_FORWARD, "residual2"]);
+  await expect
+    .poll(() => stops(page))
+    .toEqual(["input", "norm", ...ATTENTION, "residual", "norm2", ...FEED_FORWARD, "residual2"]);
   await page.getByTestId("n-layers").fill("1");
   await expect(page.getByTestId("layer")).toHaveCount(0);
   await choose(page, "model", "attention");
-  expect(await stops(page)).toEqual(["input", ...ATTENTION]);
+  await expect.poll(() => stops(page)).toEqual(["input", ...ATTENTION]);
 });
 
 test("arrow keys walk through every layer and back", async ({ page }) => {
@@ -121,7 +125,7 @@ test("with a line of their own for the keys, blocks are a decoder's", async ({ p
   ];
   await expect.poll(() => stops(page)).toEqual(["input", "memory", ...all]);
   await choose(page, "layer", "2");
-  expect(await stops(page)).toEqual(["input", ...all]);
+  await expect.poll(() => stops(page)).toEqual(["input", ...all]);
   await expect(head(page, 1)).toHaveAttribute("aria-colcount", "3");
   // A key of the other line is one of the second attention.
   await page.getByTestId("key-tokens").getByRole("button", { name: "key e" }).click();

@@ -66,54 +66,68 @@ test("2,048 tokens by 16 heads open, are masked, compared, read and zoomed, and 
     await page.waitForTimeout(1000);
     beats[name] = Math.round(await longestBeat());
   };
+  // The page is asked by its own means while beats are counted: Playwright's questions run on the thread that is listened to.
+  const until = (selector: string, attribute: string, pattern: RegExp) =>
+    page.waitForFunction(
+      ([selector, attribute, source]) =>
+        new RegExp(source as string).test(
+          document.querySelector(selector as string)?.getAttribute(attribute as string) ?? "",
+        ),
+      [selector, attribute, pattern.source],
+      WAIT,
+    );
+  const untilSettled = (canvases: number) =>
+    page.waitForFunction(
+      (canvases) =>
+        document.querySelectorAll("[data-testid=head-grid] canvas").length >= canvases &&
+        !document.querySelector("[data-testid=computing]"),
+      canvases,
+      WAIT,
+    );
+  const heads = "[data-testid=heads]";
+  const cell = `${heads} [role=gridcell]`;
+  const bar = "[data-testid=computing] progress";
+  const number = (at: number) => page.locator(`${heads} input[type=number]`).nth(at);
   await open(page, LARGE);
   await expect(page.getByTestId("sentence")).toBeVisible();
   await during("open", async () => {
-    const bar = computing(page).getByRole("progressbar", { name: /^computing \d+ %$/ });
-    await expect(bar).toBeVisible(WAIT);
-    await expect(async () => expect(Number(await bar.getAttribute("value"))).toBeGreaterThan(0.1)).toPass(WAIT);
-    await expect(head(page, 16)).toBeAttached(WAIT);
-    await expect(computing(page)).toHaveCount(0, WAIT);
+    await until(bar, "value", /^0\.[1-9]/);
+    await untilSettled(32);
   });
+  await expect(head(page, 16)).toBeAttached();
   // How late the machine itself is.
   await during("idle", () => page.waitForTimeout(2000));
 
+  const place = `head 1, query ${word(1033)}, key ${word(7)}`;
   await during("select", async () => {
-    await page.getByRole("spinbutton", { name: /^query/ }).fill("1033");
-    await page.getByRole("spinbutton", { name: /^key/ }).fill("7");
-    await expect(async () =>
-      expect(await said(head(page, 1))).toContain(`query ${word(1033)}, key ${word(7)}`),
-    ).toPass();
-    await expectExplained(page, new RegExp(`head 1, query ${word(1033)}, key ${word(7)}`));
+    await number(0).fill("1033");
+    await number(1).fill("7");
+    await until(cell, "aria-label", new RegExp(`^${place}`));
   });
+  await expectExplained(page, new RegExp(place));
   await during("causal mask", async () => {
-    await rule(page, "causal").click();
-    await expect(computing(page)).toBeVisible(WAIT);
-    await expect(computing(page)).toHaveCount(0, WAIT);
+    await page.getByTestId("mask-presets").locator("button", { hasText: "causal" }).click();
+    await until(bar, "value", /./);
+    await untilSettled(32);
   });
-  await page.getByRole("spinbutton", { name: /^key/ }).fill("1034");
-  await expect(async () => expect(await said(head(page, 1))).toContain("0.00")).toPass();
-  for (const [name, options] of [
-    ["without", "without the mask"],
-    ["difference", "difference"],
-    ["all", "side by side"],
-    ["with", "with the mask"],
-  ] as const) {
+  await number(1).fill("1034");
+  await until(cell, "aria-label", /0\.00/);
+  for (const name of ["without", "difference", "all", "with"]) {
     await during(name, async () => {
-      await page.getByTestId("compare").locator(`[value=${name}]`).check();
-      await expect(page.getByTestId("compare").locator(`[value=${name}]`), options).toBeChecked();
-      if (name === "all") await expect(page.getByTestId("trio")).toBeVisible(WAIT);
-      if (name === "with") await expect(page.getByTestId("head-grid")).toBeVisible(WAIT);
-      if (name === "difference")
-        await expect(async () => expect(await said(head(page, 1))).toMatch(/[-−]/)).toPass(WAIT);
+      await page.locator(`[data-testid=compare] [value=${name}]`).check();
+      if (name === "all") await page.waitForSelector("[data-testid=trio]", WAIT);
+      if (name === "with") await untilSettled(32);
+      if (name === "difference") await until(cell, "aria-label", /[-−]/);
     });
   }
   await during("zoom", async () => {
-    await head(page, 1).focus();
+    await page.locator("[data-testid=head-grid] [role=grid]").first().focus();
     for (let i = 0; i < 16; i++) await page.keyboard.press("+");
-    await expect(async () =>
-      expect((await head(page, 1).getByRole("gridcell").boundingBox())?.width).toBeGreaterThan(30),
-    ).toPass();
+    await page.waitForFunction(
+      (cell) => (document.querySelector(cell)?.getBoundingClientRect().width ?? 0) > 30,
+      cell,
+      WAIT,
+    );
   });
   await during("another stage", () => page.locator("[data-testid=strip] [value=scores]").check());
   const memory = await page.evaluate(() =>
@@ -122,7 +136,7 @@ test("2,048 tokens by 16 heads open, are masked, compared, read and zoomed, and 
   console.log("longest beats in ms", beats, "times in ms", times, "heap in MB", memory);
   const { idle = 0, ...busy } = beats;
   // The goal, printed above, is 100 ms. A busy machine is late by itself, so what fails here is a page that froze.
-  for (const [name, longest] of Object.entries(busy)) expect(longest, name).toBeLessThan(3000 + idle);
+  for (const [name, longest] of Object.entries(busy)) expect(longest, name).toBeLessThan(500 + idle);
 });
 
 test("a pass that is cancelled leaves the picture that was there, and undo brings back what it was for", async ({

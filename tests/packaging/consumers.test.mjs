@@ -49,7 +49,7 @@ describe.each([
   });
 
   test.skipIf(isMissing(node))("imports every entry without a window, as a server renders", () => {
-    expect(run(node, "node/every-entry.mjs")).toEqual([]);
+    expect(run(node, "node/every-entry.mjs")).toEqual(["onmessage"]);
   });
 });
 
@@ -123,6 +123,10 @@ describe.skipIf(!consumers)("in Chromium", () => {
       ["pages/module.html", VIEW],
       ["pages/classic.html", VIEW],
     ]);
+  });
+
+  test("a notebook's widget", async () => {
+    await openServed(consumers, null, [["pages/notebook.html", ELEMENT]]);
   });
 
   test("a strict Content-Security-Policy, attnscope/slim and a worker of one's own", async () => {

@@ -20,7 +20,7 @@ test("holds what users need and nothing else", () => {
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? entry : Object.values(entry)));
   expect(paths).toEqual(expect.arrayContaining(entries.map((entry) => entry.slice(2))));
   const documents = ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "README.md", "package.json"];
-  const others = ["bundled/attnscope.global.js", ...documents];
+  const others = ["bundled/attnscope.anywidget.js", "bundled/attnscope.global.js", ...documents];
   expect(paths.filter((file) => !/^dist\/.+\.(js|d\.ts|wasm)$/.test(file)).sort()).toEqual(others.sort());
   // Nothing in dist/ is left from a source that is gone.
   for (const file of paths.filter((file) => /^dist\/(?!wasm\/).+\.js$/.test(file))) {
@@ -74,7 +74,7 @@ test.skipIf(!consumers)("publint finds nothing", async () => {
 
 test.skipIf(!consumers)("Are The Types Wrong finds nothing", () => {
   const attw = path.join(consumers, "node_modules/@arethetypeswrong/cli/dist/index.js");
-  const untyped = ["global", "engine.wasm", "engine-relaxed.wasm", "files.wasm"];
+  const untyped = ["global", "anywidget", "engine.wasm", "engine-relaxed.wasm", "files.wasm"];
   const options = ["--profile", "esm-only", "--no-definitely-typed", "--exclude-entrypoints", ...untyped];
   const { status, stdout } = spawnSync(process.execPath, [attw, tarball, ...options], { encoding: "utf8" });
   expect(status, stdout).toBe(0);

@@ -458,7 +458,8 @@ export class Bench {
     if (this.picture && isLarge(this.picture)) this.#makeRoom();
     const engine = await this.#ready();
     const before = await remask(engine, base, maskBefore, this.work, this.computing.hear);
-    const after = await remask(engine, base, maskAfter, this.work, this.computing.hear);
+    const isUnmasked = maskBefore === null && maskAfter === null;
+    const after = isUnmasked ? before : await remask(engine, base, maskAfter, this.work, this.computing.hear);
     this.#makeRoom();
     this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
     const { plain, ...shown } = base;

@@ -1,4 +1,5 @@
 // The page in the frame of an <attn-scope>: it hears what the element asks for, and tells what happens.
+import type { FrameMessage } from "attnscope/elements";
 import { untrack } from "svelte";
 import type { Bench } from "./bench.svelte.ts";
 import { fromLink } from "./link.ts";
@@ -6,31 +7,25 @@ import { placeOf } from "./place.svelte.ts";
 import { Unreadable } from "./reader.ts";
 import { readState, writeState } from "./state.ts";
 import { LANGUAGES, type Language } from "./text.ts";
+import { THEMES, type Theme } from "./theme.ts";
 
-const THEMES = ["system", "light", "dark"] as const;
 const PAUSE = 300;
 
 /** What the element may ask for beside a state. */
 interface Page {
   speak(language: Language): unknown;
-  dress(theme: (typeof THEMES)[number]): void;
+  dress(theme: Theme): void;
 }
 
-/**
- * Only in a sandbox, where the page is of no origin: there it holds nothing that a person has stored, so that nothing is told to a
- * stranger who frames it.
- */
 export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
-  if (parent === window || origin !== "null") return;
-
-  const tell = (attnscope: string, detail?: unknown) => parent.postMessage({ attnscope, detail }, "*");
+  const tell = (told: FrameMessage) => parent.postMessage(told, "*");
 
   const open = async (state: string) => {
     try {
       bench.open(state.trimStart().startsWith("{") ? readState(state) : await fromLink(state));
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error;
-      tell("error", { code: "bad_file", message: `state: ${error.message}` });
+      tell({ attnscope: "error", detail: { code: "bad_file", message: `state: ${error.message}` } });
     }
   };
 
@@ -55,14 +50,14 @@ export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
 
   changes(
     () => placeOf(bench.selection),
-    (place) => tell("select", place),
+    (detail) => tell({ attnscope: "select", detail }),
   );
   let timer = 0;
   changes(
     () => bench.snapshot,
     (snapshot) => {
       clearTimeout(timer);
-      timer = window.setTimeout(() => tell("state", writeState(snapshot)), PAUSE);
+      timer = window.setTimeout(() => tell({ attnscope: "state", detail: writeState(snapshot) }), PAUSE);
     },
   );
   changes(
@@ -71,16 +66,19 @@ export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
       if (!allowed || !bench.picture || isSame(allowed, before)) return;
       const [rows, columns] = [bench.picture.tokens.length, bench.picture.keyTokens.length];
       const heads = allowed.length / (rows * columns);
-      tell("maskchange", { allowed, shape: heads === 1 ? [rows, columns] : [heads, rows, columns] });
+      const shape = heads === 1 ? [rows, columns] : [heads, rows, columns];
+      tell({ attnscope: "maskchange", detail: { allowed, shape } });
     },
   );
   changes(
     () => bench.problem,
     (problem) => {
-      if (problem) tell("error", { code: "invalid_option", message: problem.message, field: problem.field });
+      if (!problem) return;
+      const { message, field } = problem;
+      tell({ attnscope: "error", detail: { code: "invalid_option", message, field } });
     },
   );
-  tell("ready");
+  tell({ attnscope: "ready" });
 }
 
 function isSame(one: Uint8Array, other: Uint8Array | null): boolean {

@@ -1,5 +1,5 @@
 /** Numbers that are gone through at a time: a few milliseconds. */
-export const SLICE = 1 << 21;
+export const SLICE = 1 << 20;
 
 /** Does work that stops after every slice, so that the page goes on, for as long as it is wanted. */
 export async function inSlices(work: Iterable<void>, isWanted: () => boolean): Promise<void> {

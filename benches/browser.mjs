@@ -1,0 +1,116 @@
+// The same measurement in headless Chromium, from a server of this folder. A server rather than Playwright's routes: those hand
+// files over as text through the debugger, which would count against the large.
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { CHROMIUM_ARGS, chromium } from "../scripts/browsers.mjs";
+import { contenders } from "./contenders/index.mjs";
+
+const PEERS = "/benches/node_modules";
+/** Where a page finds what Node.js finds by name: the builds that their authors publish for pages. */
+const IMPORTS = {
+  "onnxruntime-web": `${PEERS}/onnxruntime-web/dist/ort.wasm.min.mjs`,
+  "@tensorflow/tfjs-core": `${PEERS}/@tensorflow/tfjs-core/dist/tf-core.fesm.min.js`,
+  "@tensorflow/tfjs-backend-wasm": `${PEERS}/@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.fesm.min.js`,
+  // TensorFlow.js imports these in Node.js alone, but names them everywhere.
+  ...Object.fromEntries(
+    ["fs", "os", "path", "perf_hooks"].map((name) => [name, "data:text/javascript,export default {}"]),
+  ),
+  "@jax-js/jax": `${PEERS}/@jax-js/jax/dist/index.js`,
+};
+const PAGE = `<!doctype html><link rel="icon" href="data:,"><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`;
+const TYPES = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+// Shared memory, threads and a precise clock need these.
+const ISOLATED = { "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp" };
+
+/** Hands `use` a browser's `newPage` and the set of paths that were asked for. */
+async function serving(threads, use) {
+  const asked = new Set();
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://localhost");
+    asked.add(pathname);
+    if (pathname === "/") return response.writeHead(200, { "Content-Type": "text/html", ...ISOLATED }).end(PAGE);
+    try {
+      const body = readFileSync(path.join(".", pathname));
+      response.writeHead(200, { "Content-Type": TYPES[path.extname(pathname)] ?? "text/plain", ...ISOLATED }).end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const playwright = await import("@playwright/test");
+  const browser = await playwright.chromium.launch({ executablePath: chromium(), args: CHROMIUM_ARGS });
+  try {
+    const newPage = async () => {
+      const context = await browser.newContext();
+      const page = await context.newPage();
+      // Some make as many threads as they see cores.
+      await page.addInitScript(
+        (cores) => Object.defineProperty(navigator, "hardwareConcurrency", { value: cores }),
+        threads,
+      );
+      await page.goto(`http://localhost:${server.address().port}/`);
+      return page;
+    };
+    return await use({ newPage, asked, name: `Chromium ${browser.version()}` });
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+export const measureInBrowser = (plan, threads) =>
+  serving(threads, async ({ newPage, name }) => {
+    const page = await newPage();
+    page.on("console", (message) => console.log(message.text()));
+    const where = { threads, peers: PEERS };
+    const result = await page.evaluate(
+      async ([plan, where]) => {
+        const { measure } = await import("/benches/measure.mjs");
+        return measure(plan, where);
+      },
+      [plan, where],
+    );
+    return { runtime: name, ...result };
+  });
+
+/** A race of starts: `{ spec, entrants }`, each with the bytes of what it fetched, compressed by gzip. */
+export const startsInBrowser = (spec, rounds, threads) =>
+  serving(threads, async ({ newPage, asked }) => {
+    const entrants = contenders.flatMap(({ kind, name, variants }) =>
+      variants.map((variant) => ({ kind, contender: name, variant, work: "start", samples: [], bytes: 0 })),
+    );
+    const notRun = new Map();
+    for (let round = 0; round < rounds; round++) {
+      for (const entrant of round % 2 === 0 ? entrants : entrants.toReversed()) {
+        const { contender, variant, samples } = entrant;
+        const page = await newPage();
+        try {
+          await page.evaluate(async () => void (await import("/benches/measure.mjs")));
+          asked.clear();
+          const call = [contender, variant, spec, { threads, peers: PEERS }];
+          samples.push(
+            await page.evaluate(async (call) => {
+              const { firstResult } = await import("/benches/measure.mjs");
+              return firstResult(...call);
+            }, call),
+          );
+          entrant.bytes = [...asked].reduce(
+            (sum, file) => sum + gzipSync(readFileSync(path.join(".", file))).length,
+            0,
+          );
+        } catch (reason) {
+          notRun.set(entrant, { contender, variant, work: "start", reason: reason.message.split("\n")[0] });
+        } finally {
+          await page.context().close();
+        }
+      }
+    }
+    for (const { contender, variant, reason } of notRun.values())
+      console.log(`NOT RUN: ${contender}, ${variant}: start: ${reason}`);
+    return {
+      race: { spec, entrants: entrants.filter((entrant) => !notRun.has(entrant)) },
+      notRun: [...notRun.values()],
+    };
+  });

@@ -1,0 +1,83 @@
+// The package as its users call it, in this thread as the others and in a worker as pages have it by default; its product by the
+// engine's own door for benchmarks.
+export const kind = "ours";
+export const name = "attnscope";
+export const variants = ["simd128", "relaxed", "relaxed in a worker"];
+
+const MAX_BYTES = 2 ** 31;
+
+export async function start(variant, { threads }) {
+  const [build] = variant.split(" ");
+  const worker = build !== variant;
+  // A copy of the package for each build, since a page loads the engine's WebAssembly once.
+  const { createEngine, mask } = await import(`../../target/bench/${build}/index.js`);
+  const wasm = new URL(`../../target/bench/${build}/wasm/attnscope_${build}.wasm`, import.meta.url);
+  const engine = await createEngine({ worker, threads, maxBytes: MAX_BYTES, wasm });
+  if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} thread so far`);
+
+  async function attention(problem, options) {
+    const { n, d, h, causal } = problem;
+    const module = engine.multiHeadAttention({ dModel: d, nHeads: h });
+    await module.loadStateDict({
+      in_proj_weight: { data: problem.inWeight, shape: [3 * d, d] },
+      in_proj_bias: { data: problem.inBias, shape: [3 * d] },
+      "out_proj.weight": { data: problem.outWeight, shape: [d, d] },
+      "out_proj.bias": { data: problem.outBias, shape: [d] },
+    });
+    const x = { data: problem.x, shape: [n, d] };
+    return (changes) => module.forward(x, { mask: causal ? mask.causal() : null, ...options, ...changes });
+  }
+
+  const work = {
+    async matmul({ m, k, n }) {
+      const { MatmulBench, RawGenerator } = await import(`../../target/bench/${build}/wasm/attnscope.js`);
+      const bench = new MatmulBench(m, k, n);
+      const generator = new RawGenerator(0n);
+      const numbers = { left: generator.rand(m * k, MAX_BYTES), right: generator.rand(k * n, MAX_BYTES) };
+      generator.free();
+      // It gives the product's last number, of numbers that it draws itself.
+      return { numbers, run: () => [Float32Array.of(bench.run())], free: () => bench.free() };
+    },
+    async mha(problem) {
+      const forward = await attention(problem);
+      return {
+        async run() {
+          const { output, weights } = await forward();
+          return [output.data, weights.data];
+        },
+      };
+    },
+    async output(problem) {
+      const forward = await attention(problem, { needWeights: false });
+      return {
+        async run() {
+          const { output } = await forward();
+          return [output.data];
+        },
+      };
+    },
+    async trace(problem) {
+      const forward = await attention(problem, { trace: true });
+      return {
+        async run() {
+          const { output, weights, trace } = await forward();
+          trace.dispose();
+          return [output.data, weights.data];
+        },
+      };
+    },
+    async remask(problem) {
+      const forward = await attention(problem, { trace: true });
+      const { trace: before } = await forward({ mask: null });
+      return {
+        async run() {
+          const { output, weights, trace } = await before.remask(mask.causal());
+          trace.dispose();
+          return [output.data, weights.data];
+        },
+        free: () => before.dispose(),
+      };
+    },
+  };
+  return worker ? { mha: work.mha } : work;
+}

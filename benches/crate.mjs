@@ -1,0 +1,33 @@
+// A Rust crate's product, and attention on it: baseline/ behind the contenders' interface.
+import { compiled } from "./wasm.mjs";
+
+/** Starts a variant of what `build.mjs` compiles. */
+export async function startCrate(crate, variant, { threads }) {
+  if (threads > 1) throw new Error("built for one thread");
+  const module = await compiled(`target/bench/${crate}-${variant}.wasm`);
+
+  async function job(inputs, prepare, lengths) {
+    const { exports: wasm } = await WebAssembly.instantiate(module, {});
+    for (const numbers of inputs) {
+      const at = wasm.input(numbers.length);
+      new Float32Array(wasm.memory.buffer, at, numbers.length).set(numbers);
+    }
+    prepare(wasm);
+    return {
+      // Copied, as every package does: the next run overwrites what lies in its memory.
+      run() {
+        wasm.run();
+        return lengths.map((length, index) => new Float32Array(wasm.memory.buffer, wasm.result(index), length).slice());
+      },
+    };
+  }
+
+  return {
+    matmul: ({ m, k, n, left, right }) => job([left, right], (wasm) => wasm.prepare_product(m, k, n), [m * n]),
+    mha: ({ n, d, h, causal, x, inWeight, inBias, outWeight, outBias }) =>
+      job([x, inWeight, inBias, outWeight, outBias], (wasm) => wasm.prepare_attention(n, d, h, causal), [
+        n * d,
+        h * n * n,
+      ]),
+  };
+}

@@ -1,0 +1,147 @@
+// From samples to the figures, as JSON and as tables in Markdown.
+import { median } from "./rounds.mjs";
+import { operations } from "./work.mjs";
+
+const isSame = (one) => (other) =>
+  one.contender === other.contender && one.variant === other.variant && one.work === other.work;
+
+/**
+ * Whom an entrant of ours is compared with: all others, but for a mask edit the whole pass that it saves, and for a start other
+ * packages, since a bare product or loop has nothing to start.
+ */
+function rivals({ entrants }, ours) {
+  if (ours.work === "remask") return entrants.filter(isSame({ ...ours, work: "trace" }));
+  if (ours.work === "start") return entrants.filter(({ kind }) => kind === "package");
+  return entrants.filter(({ kind }) => kind !== "ours");
+}
+
+export const fullName = ({ contender, variant }) => `${contender} (${variant})`;
+
+function runsOf({ spec, entrants }, threads) {
+  return entrants.map(({ contender, variant, work, samples }) => {
+    const medianMs = median(samples);
+    const gflops = work === "start" ? null : operations(work, spec) / medianMs / 1e6;
+    const of = { work, size: spec.size, causal: spec.causal, threads, contender, variant };
+    return { ...of, medianMs, minMs: Math.min(...samples), maxMs: Math.max(...samples), gflops };
+  });
+}
+
+function ratiosOf(race, threads) {
+  return race.entrants
+    .filter(({ kind }) => kind === "ours")
+    .flatMap((ours) => {
+      const [best] = rivals(race, ours).toSorted((a, b) => median(a.samples) - median(b.samples));
+      if (!best) return [];
+      const ratio = median(ours.samples.map((time, round) => best.samples[round] / time));
+      const { size, causal } = race.spec;
+      const bestPeer = best.kind === "ours" ? `${fullName(best)}, whole pass` : fullName(best);
+      return [{ work: ours.work, size, causal, threads, ours: fullName(ours), bestPeer, ratio }];
+    });
+}
+
+/** What `--json` writes. */
+export function figures({ env, peak, races }) {
+  const of = (each) => races.flatMap((race) => each(race, env.threads));
+  return { env, peak, runs: of(runsOf), ratios: of(ratiosOf) };
+}
+
+const TITLES = {
+  matmul: "Matrix product",
+  mha: "Multi-head attention with the weights of each head",
+  output: "Multi-head attention, its output alone",
+  remask: "A mask edit, beside the whole pass with its trace",
+  start: "From the import to the first result, in a fresh page",
+};
+
+const rowName = ({ kind, work, ...of }) =>
+  kind === "ours" ? `**${fullName(of)}**${work === "trace" ? ", whole pass" : ""}` : fullName(of);
+
+const row = (cells) => `| ${cells.join(" | ")} |`;
+const table = (head, rows) => [
+  row(head),
+  row(head.map((_, column) => (column === 0 ? "---" : "---:"))),
+  ...rows.map(row),
+];
+const ms = (value) => (value < 100 ? value.toPrecision(3) : value.toFixed(0));
+
+function caseTable({ spec, entrants }, { env, peak }, { runs, ratios }) {
+  const here = ({ size, causal }) => size === spec.size && causal === spec.causal;
+  const shape = ["m", "k", "n", "d", "h"].filter((name) => name in spec).map((name) => `${name} = ${spec[name]}`);
+  const title = [`${TITLES[spec.work]}: ${spec.size}`, ...(spec.causal ? ["causal mask"] : [])].join(", ");
+  const rows = entrants
+    .map((entrant) => ({ entrant, run: runs.find((run) => here(run) && isSame(run)(entrant)) }))
+    .toSorted((a, b) => a.run.medianMs - b.run.medianMs)
+    .map(({ entrant, run }) => {
+      const ratio = ratios.find(({ ours, work, ...at }) => here(at) && work === run.work && ours === fullName(run));
+      // A build without relaxed instructions has the lower peak.
+      const limit = run.variant.startsWith("relaxed") ? peak.relaxed : peak.simd128;
+      return [
+        rowName(entrant),
+        ms(run.medianMs),
+        `${ms(run.minMs)} to ${ms(run.maxMs)}`,
+        ...(run.work === "start"
+          ? [`${Math.round(env.bytes[fullName(run)] / 1000)} kB`]
+          : [run.gflops.toFixed(1), `${Math.round((100 * run.gflops) / limit)} %`]),
+        ratio ? `${ratio.ratio.toFixed(2)} x ${ratio.bestPeer}` : "",
+      ];
+    });
+  const speed = spec.work === "start" ? ["fetched, gzip"] : ["GFLOP/s", "of the peak"];
+  const head = ["contender", "median ms", "range", ...speed, "times as fast as the best other"];
+  return [`### ${title}`, "", shape.join(", "), "", ...table(head, rows), ""];
+}
+
+/** A table for each kind of work, sizes beside each other: median milliseconds, and the ratios of `ratiosOf`. */
+function overview(races, { runs, ratios }) {
+  const titleOf = ({ work, causal }) => `${TITLES[work]}${causal ? ", causal mask" : ""}`;
+  return [...new Set(races.map(({ spec }) => titleOf(spec)))].flatMap((title) => {
+    const group = races.filter(({ spec }) => titleOf(spec) === title);
+    const sizes = group.map(({ spec }) => spec.size);
+    const inGroup = ({ work, causal }) =>
+      group.some(({ spec, entrants }) => spec.causal === causal && entrants.some((entrant) => entrant.work === work));
+    const cells = (all, isRow, show) =>
+      sizes.map((size) => {
+        const found = all.find((one) => one.size === size && inGroup(one) && isRow(one));
+        return found ? show(found) : "";
+      });
+    const entrants = [...new Map(group.flatMap(({ entrants }) => entrants).map((one) => [rowName(one), one])).values()];
+    const times = entrants.map((entrant) => [
+      rowName(entrant),
+      ...cells(runs, isSame(entrant), ({ medianMs }) => ms(medianMs)),
+    ]);
+    const gains = entrants
+      .filter(({ kind, work }) => kind === "ours" && ratios.some((ratio) => ratio.work === work && inGroup(ratio)))
+      .map((ours) => [
+        `${fullName(ours)}: times as fast as the best other`,
+        ...cells(
+          ratios,
+          (one) => one.work === ours.work && one.ours === fullName(ours),
+          ({ ratio }) => ratio.toFixed(2),
+        ),
+      ]);
+    return [`### ${title}, ms`, "", ...table(["contender", ...sizes], [...times, ...gains]), ""];
+  });
+}
+
+/** Tables for people, as Markdown. */
+export function tables(result, summary) {
+  const { env, peak, races } = result;
+  const missing = env.notRun.map(({ contender, variant, work, size, causal, reason }) => {
+    const what = work ? [work, size, causal && "causal"].filter(Boolean).join(" ") : "everything";
+    return [fullName({ contender, variant }), what, reason];
+  });
+  return [
+    `${env.date}, ${env.runtime}, ${env.cores} cores (${env.load.toFixed(1)} busy before), ${env.threads} thread, ${env.rounds} rounds`,
+    "",
+    `Peak in registers: simd128 ${peak.simd128.toFixed(1)} GFLOP/s, relaxed ${peak.relaxed.toFixed(1)} GFLOP/s`,
+    "",
+    Object.entries(env.versions)
+      .map(([name, version]) => `${name} ${version}`)
+      .join(", "),
+    "",
+    ...races.flatMap((race) => caseTable(race, result, summary)),
+    "## All sizes",
+    "",
+    ...overview(races, summary),
+    ...(missing.length ? ["### Not run", "", ...table(["contender", "what", "why"], missing), ""] : []),
+  ].join("\n");
+}
