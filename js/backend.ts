@@ -1,6 +1,6 @@
 // Decides where a pass is computed, and sees to it that it is: on the graphics processor where it is there and pays, else on the CPU.
 import { AttnError } from "./errors.ts";
-import type { Computed, Gpu, GpuFailure, Kept, Pass } from "./gpu.ts";
+import type { Computed, Gpu, GpuFailure, Kept, Pass } from "./gpu/gpu.ts";
 import { type Glue, throwTyped } from "./wasm.ts";
 
 type RawPlan = Glue["RawPlan"]["prototype"];
@@ -15,44 +15,47 @@ export interface BackendInfo {
   readonly adapter: string | null;
 }
 
-const CPU: BackendInfo = { backend: "cpu", adapter: null };
+/** Multiply-adds of a pass for which no GPU is looked for: some milliseconds of the CPU. */
+const SMALL = 2e7;
 
 /** @internal */
 export class Backend {
+  info: BackendInfo = { backend: "cpu", adapter: null };
   readonly #option: BackendOption;
+  /** Where the script of js/gpu lies. */
+  readonly #script: string | undefined;
   readonly #changed: (info: BackendInfo) => void;
-  readonly #costs = new Costs();
-  #info = CPU;
   #gpu: Gpu | null = null;
   /** "auto" asks for a GPU when the first pass comes for which it might pay. */
   #isAsked = false;
 
-  private constructor(option: BackendOption, changed: (info: BackendInfo) => void) {
+  private constructor(option: BackendOption, script: string | undefined, changed: (info: BackendInfo) => void) {
     this.#option = option;
+    this.#script = script;
     this.#changed = changed;
   }
 
   /** `changed` is told what computes whenever it is something else. @throws AttnError `gpu_unavailable` */
-  static async start(option: BackendOption, changed: (info: BackendInfo) => void): Promise<Backend> {
-    const backend = new Backend(option, changed);
-    if (option !== "webgpu") return backend;
-    try {
-      backend.#gpu = await openGpu();
-    } catch (reason) {
-      throw new AttnError("gpu_unavailable", (reason as Error).message, { backend: option });
+  static async start(
+    option: BackendOption,
+    script: string | undefined,
+    changed: (info: BackendInfo) => void,
+  ): Promise<Backend> {
+    const backend = new Backend(option, script, changed);
+    if (option === "webgpu") {
+      try {
+        backend.#take(await backend.#open());
+      } catch (reason) {
+        throw new AttnError("gpu_unavailable", (reason as Error).message, { backend: option });
+      }
     }
-    backend.#tell({ backend: "webgpu", adapter: backend.#gpu.adapter });
     return backend;
-  }
-
-  get info(): BackendInfo {
-    return this.#info;
   }
 
   /** Whether a pass may be one for the GPU. */
   mayTake(plan: RawPlan): boolean {
     if (this.#option === "webgpu") return true;
-    if (this.#option === "cpu" || !this.#costs.mayPay(plan.work())) return false;
+    if (this.#option === "cpu" || plan.work() < SMALL) return false;
     if (!this.#isAsked) this.#ask();
     return this.#gpu !== null;
   }
@@ -61,7 +64,7 @@ export class Backend {
   run(plan: RawPlan, tell?: (part: number) => void): RawTrace {
     const [start, work] = [performance.now(), plan.work()];
     const trace = plan.run(tell);
-    this.#costs.learnCpu(work, performance.now() - start);
+    this.#gpu?.costs.learnCpu(work, performance.now() - start);
     return trace;
   }
 
@@ -75,17 +78,11 @@ export class Backend {
     const gpu = this.#gpu;
     if (!gpu) throw new AttnError("gpu_lost", "the graphics processor was lost; create a new engine");
     if (isRemask && !before) return null;
-    const work = plan.work();
     const outline = throwTyped(() => plan.outline()) as Pass["outline"];
-    const pass = { outline, given: (step: number) => plan.given(step) };
-    const onGpu = gpu.plan(pass);
-    // Its numbers, or its size, are such that only the CPU does it right.
-    if (typeof onGpu === "string") return null;
-    if (this.#option === "auto" && !this.#costs.pays(work, onGpu.size)) return null;
+    const pass = { work: plan.work(), outline, given: (step: number) => plan.given(step) };
     try {
-      const computed = await gpu.run(pass, onGpu, before);
-      this.#costs.learnGpu(work, onGpu.size, computed.milliseconds);
-      this.#tell({ backend: "webgpu", adapter: gpu.adapter });
+      const computed = await gpu.compute(pass, before, this.#option === "auto");
+      if (computed) this.#tell("webgpu", gpu.adapter);
       return computed;
     } catch (reason) {
       return this.#failed(reason as Error | GpuFailure);
@@ -100,8 +97,8 @@ export class Backend {
   /** In the background: the pass at hand does not wait. */
   #ask(): void {
     this.#isAsked = true;
-    if (!(globalThis.navigator as Navigator | undefined)?.gpu) return;
-    openGpu().then(
+    if (!this.#script || !(globalThis.navigator as Navigator | undefined)?.gpu) return;
+    this.#open().then(
       (gpu) => {
         // A program that plays a GPU is slower than the engine.
         if (gpu.isFallback) return gpu.close();
@@ -112,6 +109,17 @@ export class Backend {
       },
       () => {},
     );
+  }
+
+  async #open(): Promise<Gpu> {
+    if (!this.#script) throw new Error("there is no script for it: option gpu");
+    const { Gpu }: typeof import("./gpu/gpu.ts") = await import(/* @vite-ignore */ /* webpackIgnore: true */ this.#script);
+    return Gpu.open();
+  }
+
+  #take(gpu: Gpu): void {
+    this.#gpu = gpu;
+    this.#tell("webgpu", gpu.adapter);
   }
 
   #failed(failure: Error | GpuFailure): null {
@@ -126,54 +134,12 @@ export class Backend {
   /** From here on the CPU computes. */
   #leave(): void {
     this.close();
-    this.#tell(CPU);
+    this.#tell("cpu", null);
   }
 
-  #tell(info: BackendInfo): void {
-    if (info.backend === this.#info.backend && info.adapter === this.#info.adapter) return;
-    this.#info = info;
-    this.#changed(info);
-  }
-}
-
-async function openGpu(): Promise<Gpu> {
-  const { Gpu } = await import("./gpu.ts");
-  return Gpu.open();
-}
-
-/** What a pass costs on either side, in milliseconds; guesses at first, then what was measured. */
-class Costs {
-  /** Multiply-adds a millisecond of the CPU. */
-  #cpuRate = 4e6;
-  /** Multiply-adds and numbers copied back a millisecond of the GPU, beside what every pass takes. */
-  readonly #gpuRate = 2e8;
-  readonly #copyRate = 3e5;
-  readonly #everyPass = 4;
-  /** How many times longer the GPU takes than is guessed. */
-  #gpuFactor = 1;
-
-  mayPay(work: number): boolean {
-    return this.#cpu(work) > this.#everyPass;
-  }
-
-  pays(work: number, numbers: number): boolean {
-    return this.#cpu(work) > this.#gpuFactor * this.#gpu(work, numbers);
-  }
-
-  learnCpu(work: number, milliseconds: number): void {
-    // What takes less is not measured well.
-    if (milliseconds > 1) this.#cpuRate = (this.#cpuRate + work / milliseconds) / 2;
-  }
-
-  learnGpu(work: number, numbers: number, milliseconds: number): void {
-    this.#gpuFactor = (this.#gpuFactor + milliseconds / this.#gpu(work, numbers)) / 2;
-  }
-
-  #cpu(work: number): number {
-    return work / this.#cpuRate;
-  }
-
-  #gpu(work: number, numbers: number): number {
-    return this.#everyPass + work / this.#gpuRate + numbers / this.#copyRate;
+  #tell(backend: BackendInfo["backend"], adapter: string | null): void {
+    if (backend === this.info.backend && adapter === this.info.adapter) return;
+    this.info = { backend, adapter };
+    this.#changed(this.info);
   }
 }

@@ -54,6 +54,8 @@ export interface EngineOptions {
   wasm?: WasmSource;
   /** The same for the WebAssembly that reads and writes files, which is loaded when the first file comes. */
   filesWasm?: WasmSource;
+  /** The address of `attnscope/gpu`, the script for graphics processors, where it does not lie beside the package. */
+  gpu?: string | URL;
 }
 
 /** What computes. */
@@ -115,7 +117,8 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
     maxBytes = 2 ** 30,
     wasm,
     filesWasm,
-  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "filesWasm"]);
+    gpu = own?.gpu(),
+  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "filesWasm", "gpu"]);
   if (!["auto", "cpu", "webgpu"].includes(backend))
     throw invalidOption("backend", backend, '"auto", "cpu" or "webgpu"');
   if (!(Number.isInteger(threads) && threads >= 1))
@@ -124,15 +127,23 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   if (typeof worker !== "boolean" && typeof worker !== "function") {
     throw invalidOption("worker", worker, "true, false or a function that makes a Worker");
   }
+  if (gpu !== undefined && !URL.canParse(gpu, globalThis.location?.href)) {
+    throw invalidOption("gpu", gpu, "the address of attnscope/gpu");
+  }
   const make = worker === true ? own?.worker : worker;
   if (make === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
   if (make && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
   const engine = wasm ?? own?.engine();
   if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
   const module = await load(engine, wasm != null);
-  const settings = { backend, maxBytes, filesWasm: filesWasm ?? own?.files() };
+  const settings = { backend, gpu: gpu && absolute(gpu), maxBytes, filesWasm: filesWasm ?? own?.files() };
   const transport = make ? await Remote.start(madeBy(make), module, settings) : await local(settings);
   return new Engine(new Link(transport, maxBytes));
+}
+
+/** An address said in full: a worker's own is another. */
+function absolute(address: string | URL): string {
+  return new URL(address, globalThis.location?.href).href;
 }
 
 /** A page whose engine lives in a worker does without it. */

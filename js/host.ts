@@ -3,7 +3,7 @@ import type { Backend } from "./backend.ts";
 import { AttnError } from "./errors.ts";
 import { readTensors, writeTensors } from "./files.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
-import type { Kept } from "./gpu.ts";
+import type { Kept } from "./gpu/gpu.ts";
 import type { Tensor } from "./tensor.ts";
 import { type Glue, glue, hasCrashed, instance, throwTyped, type WasmSource } from "./wasm.ts";
 

@@ -16,7 +16,7 @@ export class Local implements Transport {
 
   /** @throws AttnError `gpu_unavailable` */
   static async start(options: HostOptions): Promise<Local> {
-    return new Local(await Backend.start(options.backend, () => {}), options);
+    return new Local(await Backend.start(options.backend, options.gpu, () => {}), options);
   }
 
   get info(): BackendInfo {

@@ -15,6 +15,8 @@ export interface Transport {
 /** What the engine's side is made of. */
 export interface HostOptions {
   readonly backend: BackendOption;
+  /** The address of the script for graphics processors. */
+  readonly gpu: string | undefined;
   readonly maxBytes: number;
   readonly filesWasm: WasmSource | undefined;
 }

@@ -15,9 +15,9 @@ let host: Host | undefined;
 scope.onmessage = async ({ data }) => {
   if ("start" in data) {
     try {
-      const { module, backend, maxBytes, filesWasm } = data.start;
+      const { module, backend, gpu, maxBytes, filesWasm } = data.start;
       await load(module);
-      host = new Host(await Backend.start(backend, (info) => scope.postMessage({ info })), maxBytes, filesWasm);
+      host = new Host(await Backend.start(backend, gpu, (info) => scope.postMessage({ info })), maxBytes, filesWasm);
       scope.postMessage({ ready: true });
     } catch (thrown) {
       scope.postMessage({ failed: errorOf(thrown) });

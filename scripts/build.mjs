@@ -1,9 +1,9 @@
 // Builds everything, in six steps; a step is skipped while its inputs are what they were.
 //   xtask     the build tools, compiled for this machine
 //   types     js/generated.ts: TypeScript declarations of the Rust types
-//   shaders   js/shaders.ts: the GPU's kernels as text
+//   shaders   js/gpu/shaders.ts: the GPU's kernels as text
 //   wasm      js/wasm/: the engine and its glue
-//   package   dist/: what npm publishes
+//   package   dist/ and bundled/: what npm publishes
 //   site      dist-site/: the page
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -57,12 +57,12 @@ step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 
-step("shaders", { inputs: ["src/shaders"], output: "js/shaders.ts" }, () => {
+step("shaders", { inputs: ["src/shaders"], output: "js/gpu/shaders.ts" }, () => {
   const entries = filesUnder("src/shaders").map((file) => {
     return `  ${file.match(/(\w+)\.wgsl$/)[1]}: ${JSON.stringify(readFileSync(file, "utf8"))},\n`;
   });
   const head = "// Generated from src/shaders; do not edit.\n/** The GPU's kernels by name. */\n";
-  writeFileSync("js/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
+  writeFileSync("js/gpu/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
 });
 
 const GLUE = "js/wasm/attnscope.js";
@@ -99,19 +99,35 @@ function wasm(crate, variant, glue, binary) {
   // Nothing lies in the first kilobyte but the end of the stack.
   const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
   npx("binaryen/bin/wasm-opt", ...small, "--enable-simd", ...features, from, "-o", to);
-  cpSync(`${out}/${glue}.js`, `js/wasm/${glue}.js`);
-  // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
+  const shorten = ["node_modules/binaryen/bin/wasm-opt", "--minify-imports-and-exports-and-modules", "--all-features"];
+  const names = JSON.parse(execFileSync(process.execPath, [...shorten, to, "-o", to], { encoding: "utf8" }));
+  writeFileSync(`js/wasm/${glue}.js`, withNames(readFileSync(`${out}/${glue}.js`, "utf8"), names));
+  // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
+  // left out.
   const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");
-  writeFileSync(`js/wasm/${glue}.d.ts`, types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
+  writeFileSync(`js/wasm/${glue}.d.ts`, types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^    readonly .*\n/gm, ""));
+}
+
+/** The glue with the names by which it and its WebAssembly call each other, which were shortened there. */
+function withNames(glue, { imports, exports }) {
+  const [[module]] = imports;
+  const [imported, exported] = [new Map(imports.map(([, name, short]) => [name, short])), new Map(exports)];
+  return glue
+    .replace(`"${module}": import0`, "a: import0")
+    .replaceAll(/^( {8})(\w+)(: function)/gm, (line, indent, name, rest) =>
+      imported.has(name) ? `${indent}${imported.get(name)}${rest}` : line,
+    )
+    .replaceAll(/\bwasm\.(\w+)/g, (call, name) => (exported.has(name) ? `wasm.${exported.get(name)}` : call));
 }
 
 step(
   "package",
-  { inputs: ["js", "tsconfig.json", "tsconfig.build.json", "package-lock.json"], output: "dist/index.js" },
+  { inputs: ["js", "scripts/bundle.mjs", "tsconfig.json", "tsconfig.build.json", "package-lock.json"], output: "dist/index.js" },
   () => {
     rmSync("dist", { recursive: true, force: true });
     npx("typescript/bin/tsc", "-p", "tsconfig.build.json");
     cpSync("js/wasm", "dist/wasm", { recursive: true });
+    run(process.execPath, ["scripts/bundle.mjs"]);
   },
 );
 

@@ -191,16 +191,32 @@ const NO_MASK: OutlinedMask = OutlinedMask {
     bias: NO_TABLE,
 };
 
+const NO_STEP: Outlined = Outlined {
+    kind: kind::GIVEN,
+    from: [NONE; 3],
+    shape: [0; 4],
+    strides: [0; 3],
+    offset: 0,
+    is_wanted: 0,
+    largest: 0.0,
+    scale: 0.0,
+    softcap: 0.0,
+    fill: 0.0,
+    zero_empty_rows: 0,
+    eps: 0.0,
+    detail: 0,
+    tables: [NO_TABLE; 3],
+    mask: NO_MASK,
+};
+
 /// Outlines the steps; `shared` are the numbers of those before `first`, and `wanted` those to be read where no stages are kept.
 pub(crate) fn outline(recipe: &Recipe, first: StepId, shared: &[f32], wanted: &[StepId]) -> Outline {
     let mut tables = Tables { words: vec![0; ALIGNMENT], masks: Vec::new() };
     let mut steps = Vec::new();
     for (id, step) in recipe.steps().iter().enumerate() {
-        let mut outlined = Outlined {
-            offset: step.offset as u32,
-            is_wanted: wanted.contains(&id).into(),
-            ..tables.step(step, id < first)
-        };
+        let mut outlined = tables.step(step, id < first);
+        outlined.offset = step.offset as u32;
+        outlined.is_wanted = wanted.contains(&id).into();
         let axes = step.shape.len();
         outlined.shape = [step.shape[0], if axes == 4 { step.shape[1] } else { 1 }, step.shape[axes - 2], step.width()]
             .map(|axis| axis as u32);
@@ -230,103 +246,100 @@ struct Tables<'r> {
 impl<'r> Tables<'r> {
     /// A step but for its place. Of one that `is_there` nothing but what it is made from is needed.
     fn step(&mut self, step: &'r Step, is_there: bool) -> Outlined {
-        let of = |kind, from: [Option<StepId>; 3]| Outlined {
-            kind,
-            from: from.map(|id| id.map_or(NONE, |id| id as u32)),
-            shape: [0; 4],
-            strides: [0; 3],
-            offset: 0,
-            is_wanted: 0,
-            largest: 0.0,
-            scale: 0.0,
-            softcap: 0.0,
-            fill: 0.0,
-            zero_empty_rows: 0,
-            eps: 0.0,
-            detail: 0,
-            tables: [NO_TABLE; 3],
-            mask: NO_MASK,
+        let mut to = NO_STEP;
+        let from = |to: &mut Outlined, kind, from: [Option<StepId>; 3]| {
+            to.kind = kind;
+            to.from = from.map(|id| id.map_or(NONE, |id| id as u32));
         };
-        let one = |kind, from: &StepId| of(kind, [Some(*from), None, None]);
-        let elementwise = |operation, from: &StepId| Outlined { detail: operation, ..one(kind::ELEMENTWISE, from) };
+        let elementwise = |to: &mut Outlined, operation, left: StepId, right| {
+            from(to, kind::ELEMENTWISE, [Some(left), right, None]);
+            to.detail = operation;
+        };
         match &step.made {
-            Made::Same { from } | Made::Masked { from, mask: None, .. } => one(kind::SAME, from),
-            _ if is_there => of(kind::KEPT, [None; 3]),
-            Made::Given(numbers) => Outlined { largest: largest(numbers), ..of(kind::GIVEN, [None; 3]) },
-            Made::Linear { from, linear } => {
-                let weight = Table { at: 0, numbers: linear.weight.data.len() as u32, largest: linear.largest() };
-                let bias = self.optional(linear.bias.as_ref().map(|bias| &bias.data[..]));
-                Outlined { detail: linear.id(), tables: [weight, bias, NO_TABLE], ..one(kind::LINEAR, from) }
+            Made::Same { from: id } | Made::Masked { from: id, mask: None, .. } => {
+                from(&mut to, kind::SAME, [Some(*id), None, None]);
             }
-            Made::Joined { before, from, after } => {
-                let after = self.optional(after.as_ref().map(|after| &after.data[..]));
-                Outlined { tables: [after, NO_TABLE, NO_TABLE], ..of(kind::JOINED, [Some(*from), *before, None]) }
+            _ if is_there => to.kind = kind::KEPT,
+            Made::Given(numbers) => to.largest = largest(numbers),
+            Made::Linear { from: id, linear } => {
+                from(&mut to, kind::LINEAR, [Some(*id), None, None]);
+                to.detail = linear.id();
+                to.tables[0] = Table { at: 0, numbers: linear.weight.data.len() as u32, largest: linear.largest() };
+                to.tables[1] = self.optional(linear.bias.as_deref().map(|bias| &bias.data[..]));
             }
-            Made::Rotated { from, rotation } => {
-                let [cos, sin] = [&rotation.cos, &rotation.sin].map(|table| self.table(&table.data));
-                let width = Table { at: 0, numbers: rotation.cos.width() as u32, largest: 0.0 };
-                Outlined { detail: rotation.interleaved.into(), tables: [cos, sin, width], ..one(kind::ROTATED, from) }
+            Made::Joined { before, from: id, after } => {
+                from(&mut to, kind::JOINED, [Some(*id), *before, None]);
+                to.tables[0] = self.optional(after.as_ref().map(|after| &after.data[..]));
             }
-            Made::Dot { query, key } => of(kind::DOT, [Some(*query), Some(*key), None]),
-            Made::Masked { from, mask: Some(mask), fill } => {
-                Outlined { scale: 1.0, fill: *fill, mask: self.mask(mask), ..one(kind::MASKED, from) }
+            Made::Rotated { from: id, rotation } => {
+                from(&mut to, kind::ROTATED, [Some(*id), None, None]);
+                to.detail = rotation.interleaved.into();
+                to.tables[0] = self.table(&rotation.cos.data);
+                to.tables[1] = self.table(&rotation.sin.data);
+                to.tables[2].numbers = rotation.cos.width() as u32;
             }
-            Made::Softmax { from, zero_empty_rows } => {
-                Outlined { scale: 1.0, zero_empty_rows: (*zero_empty_rows).into(), ..one(kind::SOFTMAX, from) }
+            Made::Dot { query, key } => from(&mut to, kind::DOT, [Some(*query), Some(*key), None]),
+            Made::Masked { from: id, mask: Some(mask), fill } => {
+                from(&mut to, kind::MASKED, [Some(*id), None, None]);
+                (to.scale, to.fill) = (1.0, *fill);
+                to.mask = self.mask(mask);
+            }
+            Made::Softmax { from: id, zero_empty_rows } => {
+                from(&mut to, kind::SOFTMAX, [Some(*id), None, None]);
+                (to.scale, to.zero_empty_rows) = (1.0, (*zero_empty_rows).into());
             }
             Made::Context { weights, value, head_mask } => {
-                let factors = self.optional(head_mask.as_deref());
-                let outlined = of(kind::CONTEXT, [Some(*weights), Some(*value), None]);
-                Outlined { tables: [factors, NO_TABLE, NO_TABLE], ..outlined }
+                from(&mut to, kind::CONTEXT, [Some(*weights), Some(*value), None]);
+                to.tables[0] = self.optional(head_mask.as_deref());
             }
             Made::Attended { query, key, value, weights, how } => {
                 let Attended { weighing, mask, head_mask } = how;
-                let factors = self.optional(head_mask.as_deref());
-                Outlined {
-                    scale: weighing.scale,
-                    softcap: weighing.softcap,
-                    fill: weighing.fill,
-                    zero_empty_rows: weighing.zero_empty_rows.into(),
-                    detail: weights.map_or(NONE, |weights| weights as u32),
-                    tables: [factors, NO_TABLE, NO_TABLE],
-                    mask: mask.as_ref().map_or(NO_MASK, |mask| self.mask(mask)),
-                    ..of(kind::ATTENDED, [Some(*query), Some(*key), Some(*value)])
+                from(&mut to, kind::ATTENDED, [Some(*query), Some(*key), Some(*value)]);
+                (to.scale, to.softcap, to.fill) = (weighing.scale, weighing.softcap, weighing.fill);
+                to.zero_empty_rows = weighing.zero_empty_rows.into();
+                to.detail = weights.map_or(NONE, |weights| weights as u32);
+                to.tables[0] = self.optional(head_mask.as_deref());
+                if let Some(mask) = mask {
+                    to.mask = self.mask(mask);
                 }
             }
-            Made::Norm { from, norm } => {
-                let weight = self.table(&norm.weight.data);
-                let bias = self.optional(norm.bias.as_ref().map(|bias| &bias.data[..]));
+            Made::Norm { from: id, norm } => {
                 let kind = if norm.kind == NormKind::Rms { kind::RMS_NORM } else { kind::LAYER_NORM };
-                Outlined { eps: norm.eps, tables: [weight, bias, NO_TABLE], ..one(kind, from) }
+                from(&mut to, kind, [Some(*id), None, None]);
+                to.eps = norm.eps;
+                to.tables[0] = self.table(&norm.weight.data);
+                to.tables[1] = self.optional(norm.bias.as_ref().map(|bias| &bias.data[..]));
             }
-            Made::Positioned { from, table } => {
+            Made::Positioned { from: id, table } => {
+                elementwise(&mut to, operation::SUM, *id, None);
                 // The table may have more rows.
-                let table = self.table(&table.data[..step.shape[1] * step.width()]);
-                Outlined { tables: [table, NO_TABLE, NO_TABLE], ..elementwise(operation::SUM, from) }
+                to.tables[0] = self.table(&table.data[..step.shape[1] * step.width()]);
             }
-            Made::Dropped { from, factors } => {
-                Outlined { tables: [self.table(factors), NO_TABLE, NO_TABLE], ..elementwise(operation::PRODUCT, from) }
+            Made::Dropped { from: id, factors } => {
+                elementwise(&mut to, operation::PRODUCT, *id, None);
+                to.tables[0] = self.table(factors);
             }
-            Made::Sum { left, right } => {
-                let outlined = of(kind::ELEMENTWISE, [Some(*left), Some(*right), None]);
-                Outlined { detail: operation::SUM, ..outlined }
+            Made::Sum { left, right } => elementwise(&mut to, operation::SUM, *left, Some(*right)),
+            Made::Product { left, right } => elementwise(&mut to, operation::PRODUCT, *left, Some(*right)),
+            Made::Scaled { from: id, factor } => {
+                elementwise(&mut to, operation::SCALED, *id, None);
+                to.scale = *factor;
             }
-            Made::Product { left, right } => {
-                let outlined = of(kind::ELEMENTWISE, [Some(*left), Some(*right), None]);
-                Outlined { detail: operation::PRODUCT, ..outlined }
+            Made::Softcap { from: id, cap } => {
+                elementwise(&mut to, operation::SOFTCAP, *id, None);
+                to.scale = *cap;
             }
-            Made::Scaled { from, factor } => Outlined { scale: *factor, ..elementwise(operation::SCALED, from) },
-            Made::Softcap { from, cap } => Outlined { scale: *cap, ..elementwise(operation::SOFTCAP, from) },
-            Made::Activated { from, activation } => {
+            Made::Activated { from: id, activation } => {
                 let operation = match activation {
                     Activation::Relu => operation::RELU,
                     Activation::Gelu => operation::GELU,
                     Activation::GeluTanh => operation::GELU_TANH,
                     Activation::Silu => operation::SILU,
                 };
-                elementwise(operation, from)
+                elementwise(&mut to, operation, *id, None);
             }
         }
+        to
     }
 
     fn push(&mut self, words: &mut dyn Iterator<Item = u32>) -> Table {

@@ -7,7 +7,6 @@ mod read;
 
 use std::borrow::Cow;
 
-use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
@@ -411,29 +410,4 @@ pub fn sinusoidal(n: usize, d_model: usize, max_bytes: f64) -> Thrown<JsValue> {
 #[wasm_bindgen]
 pub fn activation(x: &JsValue, name: JsValue) -> Thrown<JsValue> {
     Ok(tensor_out(&ops::activation(&tensor_in(x)?, read(name)?)))
-}
-
-/// The matmul kernel on its own data, for benchmarks: out[m, n] = a[m, k] · b[k, n].
-#[wasm_bindgen]
-pub struct MatmulBench {
-    sizes: [usize; 3],
-    a: Vec<f32>,
-    b: Vec<f32>,
-    out: Vec<f32>,
-}
-
-#[wasm_bindgen]
-impl MatmulBench {
-    #[wasm_bindgen(constructor)]
-    pub fn new(m: usize, k: usize, n: usize) -> Self {
-        let mut generator = Generator::new(0);
-        Self { sizes: [m, k, n], a: generator.rand(m * k), b: generator.rand(k * n), out: vec![0.0; m * n] }
-    }
-
-    /// Multiplies, and gives the product's last element.
-    pub fn run(&mut self) -> f32 {
-        let [m, k, n] = self.sizes;
-        matmul(Matrix::new(&self.a, m, k, k), Matrix::new(&self.b, k, n, n), None, &mut self.out, n);
-        self.out[m * n - 1]
-    }
 }

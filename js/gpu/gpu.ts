@@ -1,12 +1,15 @@
-// Carries out plans on a graphics processor: device, compiled kernels, buffers, one submission, one copy back. A module of its own,
-// loaded when a pass is first to go there.
-import type { Dispatch, GpuPlan, Buffer as PlanBuffer } from "./generated.ts";
+// Carries out plans on a graphics processor: device, compiled kernels, buffers, one submission, one copy back. The engine loads this
+// when a pass is first to go there: one script, bundled/attnscope.gpu.js, with the kernels and the planner in it.
+import type { Dispatch, GpuPlan, Buffer as PlanBuffer } from "../generated.ts";
+import init, { plan as planOf } from "../wasm/attnscope_gpu.js";
+import wasm from "../wasm/attnscope_gpu.wasm";
+import { Costs } from "./costs.ts";
 import { SHADERS } from "./shaders.ts";
-import init, { plan as planOf } from "./wasm/attnscope_gpu.js";
-import { compile } from "./wasm.ts";
 
 /** A pass as the engine hands it over. */
 export interface Pass {
+  /** What it costs, in multiply-adds. */
+  readonly work: number;
   /** What the planner needs to know of it. */
   readonly outline: { readonly steps: Uint32Array; readonly tables: Uint32Array };
   /** The numbers of a step, or of its weight. */
@@ -48,8 +51,6 @@ export interface Computed {
   /** Steps and where their numbers are among these, one behind the other. */
   readonly places: Uint32Array;
   readonly kept: Kept;
-  /** How long the device had it. */
-  readonly milliseconds: number;
 }
 
 /** Weights stay on the device as long as they take no more bytes than this, and so do buffers for the next pass. */
@@ -70,6 +71,7 @@ export class Gpu {
   readonly isFallback: boolean;
   /** Comes when the device goes away. */
   readonly lost: Promise<void>;
+  readonly costs = new Costs();
   readonly #device: GPUDevice;
   #lost: string | null = null;
   readonly #pipelines = new Map<string, Promise<GPUComputePipeline>>();
@@ -106,8 +108,23 @@ export class Gpu {
     }
   }
 
+  /**
+   * Runs a pass; null where its numbers or its size are such that only the CPU does it right, or with `onlyIfItPays` where the CPU
+   * is quicker. `before` is what the pass before kept, where this is one with another mask.
+   *
+   * @throws GpuFailure
+   */
+  async compute(pass: Pass, before: Kept | null, onlyIfItPays: boolean): Promise<Computed | null> {
+    const plan = this.#plan(pass);
+    if (typeof plan === "string" || (onlyIfItPays && !this.costs.pays(pass.work, plan.size))) return null;
+    const start = performance.now();
+    const computed = await this.#run(pass, plan, before);
+    this.costs.learnGpu(pass.work, plan.size, performance.now() - start);
+    return computed;
+  }
+
   /** The plan of a pass, or why it is none for this device. */
-  plan({ outline: { steps, tables } }: Pass): GpuPlan | string {
+  #plan({ outline: { steps, tables } }: Pass): GpuPlan | string {
     const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = this.#device.limits;
     const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
     const plan: GpuPlan | string = planOf(steps, tables.length, most, maxComputeWorkgroupStorageSize);
@@ -116,12 +133,7 @@ export class Gpu {
     return plan;
   }
 
-  /**
-   * Runs a pass by its plan. `before` is what the pass before kept, where this is one with another mask.
-   *
-   * @throws GpuFailure
-   */
-  async run(pass: Pass, plan: GpuPlan, before: Kept | null): Promise<Computed> {
+  async #run(pass: Pass, plan: GpuPlan, before: Kept | null): Promise<Computed> {
     try {
       // Each kernel is compiled once, the first time that it is needed.
       const pipelines = await Promise.all(plan.dispatches.map((dispatch) => this.#pipeline(dispatch)));
@@ -141,7 +153,6 @@ export class Gpu {
 
   async #submit(work: Pass, plan: GpuPlan, pipelines: GPUComputePipeline[], before: Kept | null): Promise<Computed> {
     const device = this.#device;
-    const start = performance.now();
     device.pushErrorScope("out-of-memory");
     device.pushErrorScope("validation");
     const buffers = plan.buffers.map((buffer) => this.#fill(buffer, work, plan, before));
@@ -197,7 +208,6 @@ export class Gpu {
       numbers,
       places,
       kept: before?.share() ?? new Kept(new Map(ofKept)),
-      milliseconds: performance.now() - start,
     };
   }
 
@@ -309,12 +319,7 @@ let loading: Promise<unknown> | undefined;
 
 /** The planner's WebAssembly, instantiated once a realm. */
 function planner(): Promise<unknown> {
-  loading ??= compile(new URL("./wasm/attnscope_gpu.wasm", import.meta.url))
-    .then((module) => init({ module_or_path: module }))
-    .catch((reason: unknown) => {
-      loading = undefined;
-      throw reason;
-    });
+  loading ??= init({ module_or_path: wasm });
   return loading;
 }
 
