@@ -3,7 +3,12 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { compile, run, VARIANTS } from "../scripts/cargo.mjs";
 import { peakText } from "./peak.mjs";
 
-const CRATES = { attnscope: Object.keys(VARIANTS), ndarray: ["simd128"], gemm: ["simd128"], rten: ["simd128", "relaxed"] };
+const CRATES = {
+  attnscope: Object.keys(VARIANTS),
+  ndarray: ["simd128"],
+  gemm: ["simd128"],
+  rten: ["simd128", "relaxed"],
+};
 
 const binaryen = (tool, ...args) => run(process.execPath, [`node_modules/binaryen/bin/${tool}`, ...args]);
 

@@ -1,4 +1,5 @@
 // Decides where a pass is computed, and sees to it that it is: on the graphics processor where it is there and pays, else on the CPU.
+import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError } from "./errors.ts";
 import type { Computed, Gpu, GpuFailure, Kept, Pass } from "./gpu/gpu.ts";
 import { type Glue, throwTyped } from "./wasm.ts";
@@ -6,21 +7,12 @@ import { type Glue, throwTyped } from "./wasm.ts";
 type RawPlan = Glue["RawPlan"]["prototype"];
 type RawTrace = Glue["RawTrace"]["prototype"];
 
-export type BackendOption = "auto" | "cpu" | "webgpu";
-
-/** What computes, as far as it can change while an engine lives. */
-export interface BackendInfo {
-  readonly backend: "cpu" | "webgpu";
-  /** The graphics adapter, or null. */
-  readonly adapter: string | null;
-}
-
 /** Multiply-adds of a pass for which no GPU is looked for: some milliseconds of the CPU. */
 const SMALL = 2e7;
 
 /** @internal */
 export class Backend {
-  info: BackendInfo = { backend: "cpu", adapter: null };
+  info = CPU;
   readonly #option: BackendOption;
   /** Where the script of js/gpu lies. */
   readonly #script: string | undefined;
@@ -44,7 +36,8 @@ export class Backend {
     const backend = new Backend(option, script, changed);
     if (option === "webgpu") {
       try {
-        backend.#take(await backend.#open());
+        backend.#gpu = await backend.#open();
+        backend.#tell(backend.#gpu.adapter);
       } catch (reason) {
         throw new AttnError("gpu_unavailable", (reason as Error).message, { backend: option });
       }
@@ -82,7 +75,7 @@ export class Backend {
     const pass = { work: plan.work(), outline, given: (step: number) => plan.given(step) };
     try {
       const computed = await gpu.compute(pass, before, this.#option === "auto");
-      if (computed) this.#tell("webgpu", gpu.adapter);
+      if (computed) this.#tell(gpu.adapter);
       return computed;
     } catch (reason) {
       return this.#failed(reason as Error | GpuFailure);
@@ -97,49 +90,50 @@ export class Backend {
   /** In the background: the pass at hand does not wait. */
   #ask(): void {
     this.#isAsked = true;
-    if (!this.#script || !(globalThis.navigator as Navigator | undefined)?.gpu) return;
     this.#open().then(
       (gpu) => {
         // A program that plays a GPU is slower than the engine.
-        if (gpu.isFallback) return gpu.close();
+        if (gpu.isFallback) {
+          gpu.close();
+          this.#tell(null, `${gpu.adapter} is a program`);
+          return;
+        }
         this.#gpu = gpu;
-        gpu.lost.then(() => {
-          if (this.#gpu === gpu) this.#leave();
+        gpu.lost.then((message) => {
+          if (this.#gpu === gpu) this.#leave(message);
         });
       },
-      () => {},
+      ({ message }) => this.#tell(null, message),
     );
   }
 
   async #open(): Promise<Gpu> {
+    if (!(globalThis.navigator as Navigator | undefined)?.gpu) throw new Error("this runtime has no WebGPU");
     if (!this.#script) throw new Error("there is no script for it: option gpu");
-    const { Gpu }: typeof import("./gpu/gpu.ts") = await import(/* @vite-ignore */ /* webpackIgnore: true */ this.#script);
+    const { Gpu }: typeof import("./gpu/gpu.ts") = await import(
+      /* @vite-ignore */ /* webpackIgnore: true */ this.#script
+    );
     return Gpu.open();
-  }
-
-  #take(gpu: Gpu): void {
-    this.#gpu = gpu;
-    this.#tell("webgpu", gpu.adapter);
   }
 
   #failed(failure: Error | GpuFailure): null {
     if (!("reason" in failure)) throw failure;
     const { reason, message } = failure;
     if (reason === "memory") return null;
-    if (reason === "lost" || this.#option === "auto") this.#leave();
+    if (reason === "lost" || this.#option === "auto") this.#leave(message);
     if (this.#option === "auto") return null;
     throw new AttnError(reason === "lost" ? "gpu_lost" : "gpu_unavailable", message, { backend: this.#option });
   }
 
   /** From here on the CPU computes. */
-  #leave(): void {
+  #leave(noGpu: string): void {
     this.close();
-    this.#tell("cpu", null);
+    this.#tell(null, noGpu);
   }
 
-  #tell(backend: BackendInfo["backend"], adapter: string | null): void {
-    if (backend === this.info.backend && adapter === this.info.adapter) return;
-    this.info = { backend, adapter };
+  #tell(adapter: string | null, noGpu: string | null = null): void {
+    if (adapter === this.info.adapter && noGpu === this.info.noGpu) return;
+    this.info = { backend: adapter === null ? "cpu" : "webgpu", adapter, noGpu };
     this.#changed(this.info);
   }
 }

@@ -16,8 +16,7 @@ export const beside: Beside = {
       : new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
-  gpu: () =>
-    URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined,
+  gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
   worker: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" }),
 };
 

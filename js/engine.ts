@@ -1,5 +1,5 @@
 import { Analysis } from "./analysis.ts";
-import type { BackendInfo, BackendOption } from "./backend.ts";
+import type { BackendInfo, BackendOption } from "./backend-info.ts";
 import type { Beside } from "./beside.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import {

@@ -1,4 +1,4 @@
-import type { BackendInfo } from "./backend.ts";
+import type { BackendInfo } from "./backend-info.ts";
 import { AttnError } from "./errors.ts";
 import type { PassReply, PassRequest, Request } from "./host.ts";
 import { optionalRule } from "./mask.ts";

@@ -1,4 +1,5 @@
-import { Backend, type BackendInfo } from "./backend.ts";
+import { Backend } from "./backend.ts";
+import type { BackendInfo } from "./backend-info.ts";
 import { Host, type Request } from "./host.ts";
 import type { HostOptions, Transport } from "./transport.ts";
 import type { Watch } from "./watch.ts";

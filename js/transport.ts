@@ -1,5 +1,5 @@
 // One way to call the engine, whether it lives in a worker, as here, or in this thread, as in local.ts.
-import type { BackendInfo, BackendOption } from "./backend.ts";
+import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
 import type { WasmSource } from "./wasm.ts";
@@ -51,7 +51,7 @@ interface Call {
 /** The engine in a worker. */
 export class Remote implements Transport {
   readonly #worker: Worker;
-  info: BackendInfo = { backend: "cpu", adapter: null };
+  info = CPU;
   /** What was not sent yet. */
   #queue: Call[] = [];
   /** What was sent and not answered yet. */

@@ -94,18 +94,21 @@ function wasm(crate, variant, glue, binary) {
   const compiled = compile(crate, variant);
   const options = ["--experimental-reset-state-function", "--omit-default-module-path", "--target", "web"];
   run(XTASK, ["bindgen", compiled, ...options, "--out-dir", out, "--out-name", glue]);
-  const features = variant === "relaxed" ? ["--enable-relaxed-simd"] : [];
+  const features = ["--enable-simd", ...(variant === "relaxed" ? ["--enable-relaxed-simd"] : [])];
   const [from, to] = [`${out}/${glue}_bg.wasm`, `js/wasm/${binary}.wasm`];
+  const shorten = ["node_modules/binaryen/bin/wasm-opt", "--minify-imports-and-exports-and-modules", ...features];
+  const names = JSON.parse(execFileSync(process.execPath, [...shorten, from, "-o", to], { encoding: "utf8" }));
   // Nothing lies in the first kilobyte but the end of the stack.
   const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
-  npx("binaryen/bin/wasm-opt", ...small, "--enable-simd", ...features, from, "-o", to);
-  const shorten = ["node_modules/binaryen/bin/wasm-opt", "--minify-imports-and-exports-and-modules", "--all-features"];
-  const names = JSON.parse(execFileSync(process.execPath, [...shorten, to, "-o", to], { encoding: "utf8" }));
+  npx("binaryen/bin/wasm-opt", ...small, ...features, to, "-o", to);
   writeFileSync(`js/wasm/${glue}.js`, withNames(readFileSync(`${out}/${glue}.js`, "utf8"), names));
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
   // left out.
   const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");
-  writeFileSync(`js/wasm/${glue}.d.ts`, types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^    readonly .*\n/gm, ""));
+  writeFileSync(
+    `js/wasm/${glue}.d.ts`,
+    types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^ {4}readonly .*\n/gm, ""),
+  );
 }
 
 /** The glue with the names by which it and its WebAssembly call each other, which were shortened there. */
@@ -122,7 +125,10 @@ function withNames(glue, { imports, exports }) {
 
 step(
   "package",
-  { inputs: ["js", "scripts/bundle.mjs", "tsconfig.json", "tsconfig.build.json", "package-lock.json"], output: "dist/index.js" },
+  {
+    inputs: ["js", "scripts/bundle.mjs", "tsconfig.json", "tsconfig.build.json", "package-lock.json"],
+    output: "dist/index.js",
+  },
   () => {
     rmSync("dist", { recursive: true, force: true });
     npx("typescript/bin/tsc", "-p", "tsconfig.build.json");

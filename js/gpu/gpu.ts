@@ -69,8 +69,8 @@ export class Gpu {
   readonly adapter: string;
   /** Whether the adapter is a program, slower than this package's own. */
   readonly isFallback: boolean;
-  /** Comes when the device goes away. */
-  readonly lost: Promise<void>;
+  /** Comes when the device goes away, and says why. */
+  readonly lost: Promise<string>;
   readonly costs = new Costs();
   readonly #device: GPUDevice;
   #lost: string | null = null;
@@ -88,16 +88,15 @@ export class Gpu {
     this.adapter =
       [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ") || "unnamed";
     this.lost = device.lost.then(({ message, reason }) => {
-      this.#lost = message || reason;
+      this.#lost = `the graphics processor was lost: ${message || reason}`;
+      return this.#lost;
     });
   }
 
   /** @throws GpuFailure */
   static async open(): Promise<Gpu> {
-    const gpu = (globalThis.navigator as Navigator | undefined)?.gpu;
-    if (!gpu) throw new GpuFailure("unavailable", "this runtime has no WebGPU");
     try {
-      const adapter = await gpu.requestAdapter({ powerPreference: "high-performance" });
+      const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
       if (!adapter) throw new GpuFailure("unavailable", "WebGPU gives no adapter");
       const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = adapter.limits;
       await planner();
@@ -141,7 +140,7 @@ export class Gpu {
     } catch (reason) {
       // That the device is lost may be heard a moment after what fails because of it.
       await Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, 100))]);
-      if (this.#lost !== null) throw new GpuFailure("lost", `the graphics processor was lost: ${this.#lost}`);
+      if (this.#lost !== null) throw new GpuFailure("lost", this.#lost);
       throw reason instanceof GpuFailure ? reason : new GpuFailure("unavailable", `WebGPU fails: ${reason}`);
     }
   }
