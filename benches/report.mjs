@@ -10,7 +10,7 @@ const isSame = (one) => (other) =>
  * packages, since a bare product or loop has nothing to start.
  */
 function rivals({ entrants }, ours) {
-  if (ours.work === "remask") return entrants.filter(isSame({ ...ours, work: "trace" }));
+  if (["remask", "cell"].includes(ours.work)) return entrants.filter(isSame({ ...ours, work: "trace" }));
   if (ours.work === "start") return entrants.filter(({ kind }) => kind === "package");
   return entrants.filter(({ kind }) => kind !== "ours");
 }
@@ -49,7 +49,8 @@ const TITLES = {
   matmul: "Matrix product",
   mha: "Multi-head attention with the weights of each head",
   output: "Multi-head attention, its output alone",
-  remask: "A mask edit, beside the whole pass with its trace",
+  remask: "Another mask, beside the whole pass with its trace",
+  cell: "Another cell of a mask, beside the whole pass with its trace",
   start: "From the import to the first result, in a fresh page",
 };
 

@@ -20,19 +20,21 @@ export const MATMUL = {
  *   mha         multi-head attention, output and weights of each head readable in JavaScript
  *   output      multi-head attention, its output alone
  *   trace       multi-head attention with every stage kept
- *   remask      such a pass again under another mask
+ *   remask      such a pass again under another mask, of which every row differs
+ *   cell        such a pass again under a mask of which one cell differs
  */
 export const WORK = {
   matmul: { sizes: MATMUL, masks: [false] },
   mha: { sizes: ATTENTION, masks: [false, true] },
   output: { sizes: ATTENTION, masks: [false, true] },
   remask: { sizes: ATTENTION, masks: [true], beside: "trace" },
+  cell: { sizes: ATTENTION, masks: [true], beside: "trace" },
 };
 
 /** Small products and passes, so that many calls bring optimised code into place. */
 export const WARM_UP = [
   { work: "matmul", size: "48x48x48", m: 48, k: 48, n: 48 },
-  ...["mha", "output", "remask"].map((work) => ({
+  ...["mha", "output", "remask", "cell"].map((work) => ({
     work,
     beside: WORK[work].beside,
     size: "S",
@@ -55,6 +57,7 @@ export function cases({ only, size }) {
 /** Floating-point operations, of the whole matrices whether a mask hides a part of them or not. */
 export function operations(work, { m, k, n, d }) {
   if (work === "matmul") return 2 * m * k * n;
+  if (work === "cell") return 2 * n * d + 2 * d * d;
   if (work === "remask") return 2 * n * n * d + 2 * n * d * d;
   return 8 * n * d * d + 4 * n * n * d;
 }

@@ -194,5 +194,5 @@ pub fn plan_attention(
     };
     attend(&mut recipe, 0, [query, key, value], how);
     let returns = Returns { weights: options.need_weights, average_weights: false };
-    Ok(Plan { recipe, shared: None, hidden_axes: 4 - rank, returns, meeting, max_bytes })
+    Ok(Plan { recipe, shared: None, before: None, hidden_axes: 4 - rank, returns, meeting, max_bytes })
 }

@@ -24,6 +24,7 @@
 mod activation;
 pub mod analysis;
 mod attention;
+mod changed;
 mod config;
 mod error;
 mod explain;

@@ -188,7 +188,7 @@ impl MultiHeadAttention {
         }
         let hidden_axes = usize::from(x.shape.len() == 2);
         let (returns, meeting) = (Returns::of(options), self.meeting());
-        Ok(Plan { recipe, shared: None, hidden_axes, returns, meeting, max_bytes })
+        Ok(Plan { recipe, shared: None, before: None, hidden_axes, returns, meeting, max_bytes })
     }
 
     /// How a mask meets this module's scores.

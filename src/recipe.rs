@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::activation::activate;
+use crate::changed::changed_rows;
 use crate::config::{Activation, NormKind};
 use crate::error::{AttnError, Result};
 use crate::mask::ResolvedMask;
@@ -124,6 +125,29 @@ impl Step {
         self.shape[self.shape.len() - 1]
     }
 
+    /// How long its last axis but one is.
+    pub fn rows(&self) -> usize {
+        self.shape[self.shape.len() - 2]
+    }
+
+    /// Where rows of every batch entry and head lie, counted in widths from the step's place on.
+    fn spans(&self, rows: &Range<usize>) -> Vec<Range<usize>> {
+        let all = self.size() / self.width();
+        if rows.len() == self.rows() {
+            return vec![0..all];
+        }
+        // Where heads lie beside each other, a row of all heads is one behind the other.
+        let beside = if let [_, heads, _, width] = self.shape[..]
+            && self.strides[2] != width
+        {
+            heads
+        } else {
+            1
+        };
+        let part = self.rows() * beside;
+        (0..all).step_by(part).map(|start| start + rows.start * beside..start + rows.end * beside).collect()
+    }
+
     /// One head's rows as a matrix `[n, width]`.
     fn head<'a>(&self, numbers: Numbers<'a>, batch: usize, head: usize) -> Matrix<'a> {
         Matrix::new(numbers.from(self.at(&[batch, head, 0, 0])), self.shape[2], self.shape[3], self.strides[2])
@@ -145,6 +169,14 @@ impl<'a> Numbers<'a> {
             None => &self.shared[at..],
         }
     }
+}
+
+/// A pass under another mask, which made some rows as this one would.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub recipe: Recipe,
+    /// Its numbers from the first step on that a mask reaches.
+    pub own: Arc<Vec<f32>>,
 }
 
 /// The part of a pass's work that is done, for one who watches it.
@@ -272,9 +304,21 @@ impl Recipe {
         self.masked.map_or(0, |(_, size)| size as usize)
     }
 
-    /// What it costs to carry out the steps from `first` on, in multiply-adds.
-    pub fn work(&self, first: StepId) -> f64 {
-        self.steps[first..].iter().map(|step| self.cost(step) as f64 * step.size() as f64).sum()
+    /// What it costs to carry out the steps from `first` on, in multiply-adds; with `before` only the rows that are not there.
+    pub fn work(&self, first: StepId, before: Option<&Before>) -> f64 {
+        let rows = self.rows_to_make(before);
+        let cost = |(step, rows): (&Step, &Range<usize>)| {
+            self.cost(step) as f64 * step.size() as f64 * rows.len() as f64 / step.rows().max(1) as f64
+        };
+        self.steps[first..].iter().zip(&rows[first..]).map(cost).sum()
+    }
+
+    /// For each step the rows that are to be made: all, but for those that are as `before` has them.
+    fn rows_to_make(&self, before: Option<&Before>) -> Vec<Range<usize>> {
+        match before {
+            Some(before) => changed_rows(self, &before.recipe),
+            None => self.steps.iter().map(|step| 0..step.rows()).collect(),
+        }
     }
 
     /// The first step that a mask reaches; none where no stages are kept.
@@ -315,32 +359,34 @@ impl Recipe {
         Ok(())
     }
 
-    /// Carries out the steps: all of them, or from the first on that a mask reaches where the numbers before it are there. `watch`
-    /// is told which part of the work is done, from 0 to 1, head by head or some rows at a time.
+    /// Carries out the steps: all of them, or from the first on that a mask reaches where the numbers before it are there, and of
+    /// these only the rows that differ from those of the pass `before`, where there is one. `watch` is told which part of the work is done, from 0 to 1, head by head or some rows at a time.
     ///
     /// # Errors
     /// `too_large` where the numbers need more than `max_bytes`.
     pub fn run(
         &mut self,
         shared: Option<Arc<Vec<f32>>>,
+        before: Option<&Before>,
         max_bytes: usize,
         watch: &mut dyn FnMut(f32),
     ) -> Result<(Arc<Vec<f32>>, Vec<f32>)> {
-        let (masked, before) = self.masked.unwrap_or((0, 0));
-        let own = self.size - before;
+        let (masked, size) = self.masked.unwrap_or((0, 0));
+        let own = self.size - size;
         self.check(if shared.is_some() { own } else { self.size }, max_bytes)?;
         let mut own = reserve(own, max_bytes)?;
         let first = if shared.is_some() { masked } else { 0 };
-        let mut progress = Progress { watch, done: 0.0, all: self.work(first), cost: 0.0 };
+        let mut progress = Progress { watch, done: 0.0, all: self.work(first, before), cost: 0.0 };
+        let rows = self.rows_to_make(before);
         let shared = match shared {
             Some(shared) => shared,
             None => {
-                let mut shared = reserve(before, max_bytes)?;
-                self.run_steps(0..masked, &[], &mut shared, &mut progress);
+                let mut shared = reserve(size, max_bytes)?;
+                self.run_steps(0..masked, &rows, None, &[], &mut shared, &mut progress);
                 Arc::new(shared)
             }
         };
-        self.run_steps(masked..self.steps.len(), &shared, &mut own, &mut progress);
+        self.run_steps(masked..self.steps.len(), &rows, before, &shared, &mut own, &mut progress);
         (progress.watch)(1.0);
         Ok((shared, own))
     }
@@ -362,7 +408,15 @@ impl Recipe {
         }
     }
 
-    fn run_steps(&mut self, steps: Range<StepId>, shared: &[f32], own: &mut Vec<f32>, progress: &mut Progress) {
+    fn run_steps(
+        &mut self,
+        steps: Range<StepId>,
+        rows: &[Range<usize>],
+        before: Option<&Before>,
+        shared: &[f32],
+        own: &mut Vec<f32>,
+        progress: &mut Progress,
+    ) {
         for id in steps {
             // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
             let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
@@ -372,10 +426,19 @@ impl Recipe {
                 own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
                 continue;
             }
-            let cost = self.cost(&self.steps[id]);
-            if cost > 0 {
+            let (step, cost) = (&self.steps[id], self.cost(&self.steps[id]));
+            if cost == 0 {
+                continue;
+            }
+            if let Some(Before { recipe, own: old }) = before
+                && rows[id].len() < step.rows()
+            {
+                let old = Numbers { shared, own: old }.from(recipe.steps[id].offset);
+                own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
+            }
+            if !rows[id].is_empty() {
                 progress.cost = cost as f64;
-                self.run_step(&self.steps[id], shared, own, progress);
+                self.run_step(step, &rows[id], shared, own, progress);
             }
         }
     }
@@ -397,7 +460,7 @@ impl Recipe {
         }
     }
 
-    fn run_step(&self, step: &Step, shared: &[f32], own: &mut [f32], progress: &mut Progress) {
+    fn run_step(&self, step: &Step, rows: &Range<usize>, shared: &[f32], own: &mut [f32], progress: &mut Progress) {
         let width = step.width();
         let (before, out) = own.split_at_mut(step.offset - shared.len());
         let earlier = Numbers { shared, own: before };
@@ -405,10 +468,14 @@ impl Recipe {
             Made::Given(_) | Made::Same { .. } | Made::Masked { mask: None, .. } => unreachable!("costs nothing"),
             Made::Linear { from, linear } => {
                 let from = &self.steps[*from];
-                let rows = from.size() / from.width();
-                let x = Matrix::new(earlier.from(from.offset), rows, from.width(), from.width());
+                let all = from.size() / from.width();
+                let x = Matrix::new(earlier.from(from.offset), all, from.width(), from.width());
                 let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                multiply(x, linear.packed(), bias, out, linear.weight.shape[0], progress);
+                let columns = linear.weight.shape[0];
+                for span in from.spans(rows) {
+                    let out = &mut out[span.start * columns..];
+                    multiply(x.rows(span), linear.packed(), bias, out, columns, progress);
+                }
             }
             Made::Joined { before, from, after } => {
                 let [_, heads, n, _] = step.shape[..] else { unreachable!("keys and values are cut into heads") };
@@ -430,11 +497,10 @@ impl Recipe {
                 }
             }
             Made::Rotated { from, rotation } => {
-                self.elementwise(step, *from, earlier, out, progress, &mut |_, _| {});
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, _| {});
                 let pairs = rotation.cos.width();
-                let [_, _, n, _] = step.shape[..] else { unreachable!("queries and keys are cut into heads") };
                 for (batch, head) in heads_of(step) {
-                    for i in 0..n {
+                    for i in rows.clone() {
                         let row = &mut out[step.at(&[batch, head, i, 0]) - step.offset..][..width];
                         let [cos, sin] =
                             [&rotation.cos, &rotation.sin].map(|angles| &angles.data[i * pairs..][..pairs]);
@@ -444,7 +510,7 @@ impl Recipe {
             }
             Made::Positioned { from, table } => {
                 let n = step.shape[1];
-                self.elementwise(step, *from, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |first, rows| {
                     for (i, row) in (first..).zip(rows.chunks_exact_mut(width)) {
                         let positions = &table.data[i % n * width..];
                         row.iter_mut().zip(positions).for_each(|(x, position)| *x += position);
@@ -455,8 +521,8 @@ impl Recipe {
                 let (query, key) = (&self.steps[*query], &self.steps[*key]);
                 for (batch, head) in heads_of(step) {
                     let keys = Packed::new(key.head(earlier, batch, shared_head(step, key, head)).transposed());
-                    let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
-                    multiply(query.head(earlier, batch, head), &keys, None, out, width, progress);
+                    let out = &mut out[step.at(&[batch, head, rows.start, 0]) - step.offset..];
+                    multiply(query.head(earlier, batch, head).rows(rows.clone()), &keys, None, out, width, progress);
                 }
             }
             Made::Context { weights, value, head_mask } => {
@@ -464,10 +530,11 @@ impl Recipe {
                 let row_stride = step.strides[2];
                 for (batch, head) in heads_of(step) {
                     let values = Packed::new(value.head(earlier, batch, shared_head(step, value, head)));
-                    let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
-                    multiply(weights.head(earlier, batch, head), &values, None, out, row_stride, progress);
+                    let out = &mut out[step.at(&[batch, head, rows.start, 0]) - step.offset..];
+                    let weights = weights.head(earlier, batch, head).rows(rows.clone());
+                    multiply(weights, &values, None, out, row_stride, progress);
                     if let Some(factors) = head_mask {
-                        for i in 0..step.shape[2] {
+                        for i in 0..rows.len() {
                             out[i * row_stride..][..width].iter_mut().for_each(|x| *x *= factors[head]);
                         }
                     }
@@ -480,18 +547,18 @@ impl Recipe {
                 self.attend(step, [*query, *key, *value], how, earlier, weights, out, progress);
             }
             Made::Scaled { from, factor } => {
-                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
                     rows.iter_mut().for_each(|x| *x *= factor);
                 });
             }
             Made::Softcap { from, cap } => {
-                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
                     rows.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
                 });
             }
             Made::Masked { from, mask: Some(mask), fill } => {
                 let [_, heads, n_q, _] = step.shape[..] else { unreachable!("scores are cut into heads") };
-                self.elementwise(step, *from, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |first, rows| {
                     for (row, scores) in (first..).zip(rows.chunks_exact_mut(width)) {
                         let matrix = mask.matrix(row / n_q / heads, row / n_q % heads);
                         apply_mask(mask, matrix + row % n_q * width, *fill, scores);
@@ -499,7 +566,7 @@ impl Recipe {
                 });
             }
             Made::Softmax { from, zero_empty_rows } => {
-                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
                     for row in rows.chunks_exact_mut(width) {
                         if *zero_empty_rows && row.iter().all(|&x| x == f32::NEG_INFINITY) {
                             row.fill(0.0);
@@ -510,13 +577,13 @@ impl Recipe {
                 });
             }
             Made::Activated { from, activation } => {
-                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
                     rows.iter_mut().for_each(|x| *x = activate(*activation, *x));
                 });
             }
             Made::Norm { from, norm } => {
                 let bias = norm.bias.as_ref().map(|bias| &bias.data[..]);
-                self.elementwise(step, *from, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
                     for row in rows.chunks_exact_mut(width) {
                         match norm.kind {
                             NormKind::Layer => layer_norm_row(row, &norm.weight.data, bias, norm.eps),
@@ -526,19 +593,19 @@ impl Recipe {
                 });
             }
             Made::Dropped { from, factors } => {
-                self.elementwise(step, *from, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &mut |first, rows| {
                     rows.iter_mut().zip(&factors[first * width..]).for_each(|(x, factor)| *x *= factor);
                 });
             }
             Made::Sum { left, right } => {
                 let right = earlier.from(self.steps[*right].offset);
-                self.elementwise(step, *left, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *left, rows, earlier, out, progress, &mut |first, rows| {
                     rows.iter_mut().zip(&right[first * width..]).for_each(|(sum, x)| *sum += x);
                 });
             }
             Made::Product { left, right } => {
                 let right = earlier.from(self.steps[*right].offset);
-                self.elementwise(step, *left, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *left, rows, earlier, out, progress, &mut |first, rows| {
                     rows.iter_mut().zip(&right[first * width..]).for_each(|(product, x)| *product *= x);
                 });
             }
@@ -588,24 +655,29 @@ impl Recipe {
         }
     }
 
-    /// Gives `act` some rows of the step's place at a time, with the first one's number, when they hold what they are made from.
+    /// Gives `act` some of these rows of the step's place at a time, with the first one's number, when they hold what they are made from.
+    #[allow(clippy::too_many_arguments)]
     fn elementwise(
         &self,
         step: &Step,
         from: StepId,
+        rows: &Range<usize>,
         earlier: Numbers,
         out: &mut [f32],
         progress: &mut Progress,
         act: &mut dyn FnMut(usize, &mut [f32]),
     ) {
         let (from, width) = (self.steps[from].offset, step.width());
-        let rows = (BLOCK / width).max(1);
-        for (block, numbers) in out[..step.size()].chunks_mut(rows * width).enumerate() {
-            if from != step.offset {
-                numbers.copy_from_slice(&earlier.from(from + block * rows * width)[..numbers.len()]);
+        let most = (BLOCK / width).max(1);
+        for span in step.spans(rows) {
+            let firsts = span.clone().step_by(most);
+            for (first, numbers) in firsts.zip(out[span.start * width..span.end * width].chunks_mut(most * width)) {
+                if from != step.offset {
+                    numbers.copy_from_slice(&earlier.from(from + first * width)[..numbers.len()]);
+                }
+                act(first, numbers);
+                progress.add(numbers.len());
             }
-            act(block * rows, numbers);
-            progress.add(numbers.len());
         }
     }
 }

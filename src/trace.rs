@@ -9,7 +9,7 @@ use crate::explain::{self, Explanation};
 use crate::given::words;
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::outline::{Outline, outline};
-use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
+use crate::recipe::{Before, Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 
 /// Declares the stages once: variant, name, meaning.
@@ -132,6 +132,8 @@ pub struct Plan {
     pub(crate) recipe: Recipe,
     /// What another pass computed before its mask.
     pub(crate) shared: Option<Arc<Vec<f32>>>,
+    /// What it computed under that mask.
+    pub(crate) before: Option<Before>,
     pub(crate) hidden_axes: usize,
     pub(crate) returns: Returns,
     pub(crate) meeting: Meeting,
@@ -146,14 +148,14 @@ impl Plan {
     /// # Errors
     /// `too_large` where the pass needs more than `max_bytes`.
     pub fn run(self, watch: &mut dyn FnMut(f32)) -> Result<Trace> {
-        let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
-        let (shared, own) = recipe.run(shared, max_bytes, watch)?;
-        Ok(Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes })
+        let Self { mut recipe, shared, before, hidden_axes, returns, meeting, max_bytes } = self;
+        let (shared, own) = recipe.run(shared, before.as_ref(), max_bytes, watch)?;
+        Ok(Trace { recipe, shared, own: Arc::new(own), hidden_axes, returns, meeting, max_bytes })
     }
 
     /// What it costs, in multiply-adds.
     pub fn work(&self) -> f64 {
-        self.recipe.work(self.first())
+        self.recipe.work(self.first(), self.before.as_ref())
     }
 
     /// What a planner for another device needs to know of the pass.
@@ -181,7 +183,7 @@ impl Plan {
     /// The trace of a pass that another device computed. `numbers` are those of the arena from the first step on that was to be
     /// made; where no stages are kept, those of the steps of `places`, each from a place of its own on.
     pub fn computed(self, mut numbers: Vec<f32>, places: &[[usize; 2]]) -> Trace {
-        let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
+        let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes, .. } = self;
         let (shared, own) = match (recipe.keeps(), shared) {
             (false, _) => {
                 recipe.move_to(places);
@@ -194,7 +196,7 @@ impl Plan {
                 (Arc::new(numbers), own)
             }
         };
-        Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes }
+        Trace { recipe, shared, own: Arc::new(own), hidden_axes, returns, meeting, max_bytes }
     }
 
     /// The first step that is to be made.
@@ -216,13 +218,13 @@ impl Plan {
     }
 }
 
-/// One pass. Cloning copies the numbers that a mask reaches.
+/// One pass. Clones share its numbers.
 #[derive(Debug, Clone)]
 pub struct Trace {
     recipe: Recipe,
     /// What no mask reaches; passes under other masks hold the same.
     shared: Arc<Vec<f32>>,
-    own: Vec<f32>,
+    own: Arc<Vec<f32>>,
     /// Leading axes that the input did not have and the shapes therefore do not show.
     hidden_axes: usize,
     returns: Returns,
@@ -375,7 +377,8 @@ impl Trace {
         Ok(explanation)
     }
 
-    /// The same pass with another mask: the mask, the softmax and what follows are done again, no projection before them.
+    /// The same pass with another mask: the mask, the softmax and what follows are done again, no projection before them; and of a
+    /// layer only the rows from the first to the last query that this mask lets see otherwise, as long as no later layer mixes them.
     ///
     /// # Errors
     /// `no_such_stage` where the pass kept no stages, `mask_shape` where the mask does not fit, `too_large` where what is done again
@@ -408,6 +411,7 @@ impl Trace {
         Ok(Plan {
             recipe,
             shared,
+            before: Some(Before { recipe: self.recipe.clone(), own: self.own.clone() }),
             hidden_axes: self.hidden_axes,
             returns: self.returns,
             meeting,

@@ -247,7 +247,7 @@ impl Transformer {
         }
         let (recipe, hidden_axes) = (pass.recipe, usize::from(x.shape.len() == 2));
         let (returns, meeting) = (Returns::of(options), Meeting::default());
-        Ok(Plan { recipe, shared: None, hidden_axes, returns, meeting, max_bytes })
+        Ok(Plan { recipe, shared: None, before: None, hidden_axes, returns, meeting, max_bytes })
     }
 
     /// What is added to the first `n` rows.

@@ -36,7 +36,10 @@ export function fonts(): Plugin {
         const characters = spoken();
         const small = path.join(CACHE, path.basename(whole));
         mkdirSync(CACHE, { recursive: true });
-        writeFileSync(small, await subsetFont(readFileSync(whole), characters, { targetFormat: "woff2" }));
+        writeFileSync(
+          small,
+          await subsetFont(readFileSync(whole), characters, { targetFormat: "woff2", noHinting: true }),
+        );
         const face = (source: string, range = "") =>
           code.replace(/src:[^;]+;/, `src: url("${source}") format("woff2");${range}`);
         // A browser asks the last face first.

@@ -30,6 +30,20 @@ export async function start(variant, { threads }) {
     return (changes) => module.forward(x, { mask: causal ? mask.causal() : null, ...options, ...changes });
   }
 
+  /** A pass under the problem's mask, from one under another. */
+  async function again(problem, other) {
+    const forward = await attention(problem, { trace: true });
+    const { trace: before } = await forward({ mask: other });
+    return {
+      async run() {
+        const { output, weights, trace } = await before.remask(mask.causal());
+        trace.dispose();
+        return [output.data, weights.data];
+      },
+      free: () => before.dispose(),
+    };
+  }
+
   const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads });
 
   const work = {
@@ -62,17 +76,11 @@ export async function start(variant, { threads }) {
         },
       };
     },
-    async remask(problem) {
-      const forward = await attention(problem, { trace: true });
-      const { trace: before } = await forward({ mask: null });
-      return {
-        async run() {
-          const { output, weights, trace } = await before.remask(mask.causal());
-          trace.dispose();
-          return [output.data, weights.data];
-        },
-        free: () => before.dispose(),
-      };
+    remask: (problem) => again(problem, null),
+    cell({ n, ...problem }) {
+      const middle = n >> 1;
+      const cell = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => i === middle && j === 0));
+      return again({ n, ...problem }, mask.causal().and(mask.fromMasked(cell)));
     },
   };
   return worker ? { mha: work.mha } : work;

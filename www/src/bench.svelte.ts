@@ -112,6 +112,8 @@ export class Bench {
   #base: Base | null = null;
   /** The passes that the picture shows, beside the base's. */
   readonly #passes: Trace[] = [];
+  /** The base that these are of. */
+  #passesOf: Base | null = null;
   /** The work that the picture shows. */
   #shown: Work | null = null;
   #cancelledTo = $state.raw<Work | null>(null);
@@ -458,11 +460,13 @@ export class Bench {
     ];
     if (this.picture && isLarge(this.picture)) this.#makeRoom();
     const engine = await this.#ready();
-    const before = await remask(engine, base, maskBefore, this.work, this.computing.hear);
+    const from = (this.#passesOf === base && this.#passes.at(-1)) || base.plain;
+    const before = await remask(engine, base, from, maskBefore, this.work, this.computing.hear);
     const isUnmasked = maskBefore === null && maskAfter === null;
-    const after = isUnmasked ? before : await remask(engine, base, maskAfter, this.work, this.computing.hear);
+    const after = isUnmasked ? before : await remask(engine, base, from, maskAfter, this.work, this.computing.hear);
     this.#makeRoom();
     this.#passes.push(...[before.trace, after.trace].filter((trace) => trace !== base.plain));
+    this.#passesOf = base;
     const { plain, ...shown } = base;
     this.#keepInside(base);
     this.picture = { ...shown, before, after };

@@ -1,4 +1,4 @@
-import type { Engine, Mask, Tensor } from "attnscope";
+import type { Engine, Mask, Tensor, Trace } from "attnscope";
 import { ALL_SEEDED, inputOf, type Kind, type Matrix, weightsOf } from "./matrices.ts";
 import { type Model, makeModel } from "./model.ts";
 import type { Base, Side } from "./picture.ts";
@@ -112,17 +112,18 @@ export async function pass({ model, base }: Prepared, onProgress: Listener): Pro
   return { ...base, plain: await model.pass(x, memory, { headMask, onProgress }) };
 }
 
-/** The same pass under a mask. */
+/** The same pass under a mask; `from` is one of its passes, the nearer its mask the less is to be made again. */
 export async function remask(
   engine: Engine,
   { tokens, keyTokens, nHeads, plain }: Base,
+  from: Trace,
   mask: Mask | null,
   { fill, emptyRow }: { readonly fill: Fill; readonly emptyRow: EmptyRow },
   onProgress: Listener,
 ): Promise<Side> {
   const [nQ, nK] = [tokens.length, keyTokens.length];
   if (mask === null) return { trace: plain, mask, allowed: new Uint8Array(nQ * nK).fill(1), hidden: null };
-  const { trace } = await plain.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow, onProgress });
+  const { trace } = await from.remask(mask, { maskFill: fill === "-inf" ? -Infinity : -1e9, emptyRow, onProgress });
   const { allowed } = await engine.materialize(mask, { nQ, nK, nHeads });
   return { trace, mask, allowed, hidden: opposite(allowed) };
 }
