@@ -7,6 +7,7 @@ import subsetFont from "subset-font";
 import type { Plugin } from "vite";
 
 const at = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+// The small one is without hints, which were a third of it: they are for screens coarser than most.
 /** The words, and what the views write. */
 const SPOKEN = [at("src/text.ts"), ...readdirSync(at("../js/views")).map((file) => at(`../js/views/${file}`))];
 const CACHE = at("../node_modules/.cache/attnscope-fonts");

@@ -4,7 +4,8 @@ import { expect, type Page, test } from "@playwright/test";
 import type { ScaledDotProductOptions } from "attnscope";
 import { CHROMIUM_ARGS, chromium } from "../../scripts/browsers.mjs";
 import { EVERY_CASE, type Files } from "../cases/all.ts";
-import { HARNESS } from "./ports.ts";
+import { link } from "./bench.ts";
+import { HARNESS, PAGE } from "./ports.ts";
 
 type Harness = typeof import("./harness/main.ts");
 
@@ -480,4 +481,36 @@ test("in a worker too, in the order of the calls", async ({ page }) => {
   expect(found.order).toEqual(["forward", "relu", "trace", "randn"]);
   expect(found.difference).toBeLessThan(1e-5);
   expect(found.info).toMatchObject({ backend: "webgpu", adapter: expect.stringContaining("swiftshader") });
+});
+
+test("the page says what computes: a GPU, or why none", async ({ browser }) => {
+  // The worker comes from the site, where this test can reach it.
+  const page = await browser.newPage({ serviceWorkers: "block" });
+  const large = {
+    attnscope: 1,
+    sentence: Array.from({ length: 256 }, (_, i) => `w${i}`).join(" "),
+    numbers: { source: "torch", seed: "1", dModel: "512", nHeads: "8" },
+  };
+  const status = page.getByTestId("status");
+  /** The first pass for which a GPU might pay asks for one; what came of it is known some pass later. */
+  const expectStatus = (said: RegExp) =>
+    expect(async () => {
+      const nHeads = page.getByTestId("n-heads");
+      await nHeads.fill((await nHeads.inputValue()) === "8" ? "4" : "8");
+      await expect(status).toContainText(said, { timeout: 3000 });
+    }).toPass();
+  await page.goto(`${PAGE}#${link(large)}`);
+  await expect(status).toContainText(/^cpu · relaxed-simd · /);
+  await expectStatus(/^cpu · no GPU: .*swiftshader.* is a program · /i);
+  // As if it were none.
+  await page.route("**/worker*.js", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: `(${REAL})();${await response.text()}` });
+  });
+  await page.goto("about:blank");
+  await page.goto(`${PAGE}#${link(large)}`);
+  await expectStatus(/^webgpu .*swiftshader/i);
+  await expect(page.getByTestId("head-grid").locator("canvas").first()).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await page.close();
 });
