@@ -1,9 +1,10 @@
-// Builds everything, in five steps; a step is skipped while its inputs are what they were.
+// Builds everything, in six steps; a step is skipped while its inputs are what they were.
 //   xtask     the build tools, compiled for this machine
 //   types     js/generated.ts: TypeScript declarations of the Rust types
 //   wasm      js/wasm/: the engine and its glue
 //   package   dist/: what npm publishes
 //   site      dist-site/: the page
+//   docs      dist-site/docs/: the documentation, which goes with the site
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -108,3 +109,15 @@ step(
 step("site", { inputs: ["dist", "www", "package-lock.json"], output: "dist-site/index.html" }, () => {
   npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
 });
+
+step(
+  "docs",
+  {
+    inputs: ["dist", "docs/site", "www/src/app.css", "tsconfig.build.json", "package-lock.json"],
+    output: "dist-site/docs/index.html",
+  },
+  () => {
+    npx("typedoc/bin/typedoc", "--options", "docs/site/typedoc.json", "--logLevel", "Error");
+    npx("vite/bin/vite.js", "build", "docs/site", "--logLevel", "warn");
+  },
+);
