@@ -44,7 +44,7 @@ function reference([file, title]: readonly [string, string]): Page {
 
 export const guides: readonly Page[] = GUIDES.map(guide);
 
-for (const [name, language] of Object.entries({ js: javascript, ts: typescript, html: xml, python, sh: bash })) {
+for (const [name, language] of Object.entries({ bash, javascript, python, typescript, xml })) {
   hljs.registerLanguage(name, language);
 }
 
@@ -63,6 +63,8 @@ markdown.renderer.rules.fence = (tokens, i) => {
 markdown.core.ruler.push("addresses", ({ tokens }) => {
   const used = new Map<string, number>();
   for (const [i, token] of tokens.entries()) {
+    // The policy lets no attribute style a page.
+    if (token.tag === "td" || token.tag === "th") token.attrs = null;
     if (token.type === "heading_open") {
       const words = tokens[i + 1]?.children?.map(({ content }) => content).join("") ?? "";
       const id = words
