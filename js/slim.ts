@@ -55,7 +55,7 @@ export type {
   TransformerBlock,
   TransformerOptions,
 } from "./modules.ts";
-export type { Ops } from "./ops.ts";
+export type { AxisOption, LayerNormOptions, Ops, RmsNormOptions, RotaryOptions } from "./ops.ts";
 export { type Place, Selection } from "./selection.ts";
 export { type NestedArray, type Tensor, type TensorLike, tensor } from "./tensor.ts";
 export { type Asked, type LayerOption, type Remasked, type RemaskOptions, Trace, type TraceJson } from "./trace.ts";

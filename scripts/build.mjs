@@ -117,7 +117,7 @@ step(
     output: "dist-site/docs/index.html",
   },
   () => {
-    npx("typedoc/bin/typedoc", "--options", "docs/site/typedoc.json", "--logLevel", "Error");
+    npx("typedoc/bin/typedoc", "--options", "docs/site/typedoc.json", "--logLevel", "Warn");
     npx("vite/bin/vite.js", "build", "docs/site", "--logLevel", "warn");
   },
 );
