@@ -1,7 +1,7 @@
 // The code in the documentation, run from its Markdown against the built package. What a program prints must be what stands in the
 // comments beside or below the lines that print. Parts of pages are drawn in tests/browser/docs.spec.ts.
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Block, blocksOf } from "../../docs/site/blocks.ts";
@@ -44,6 +44,11 @@ afterAll(() => rmSync(FOLDER, { recursive: true }));
 
 const pages = guides.map(({ name, source }) => ({ name, blocks: blocksOf(source) }));
 const isRun = ({ role }: Block) => role !== "not-run";
+
+test("every page is among the guides", () => {
+  const files = readdirSync(at("../../docs/site")).filter((file) => file.endsWith(".md"));
+  expect(files.sort()).toEqual(guides.map(({ name }) => `${name}.md`).sort());
+});
 
 test("every block of code is run, or says that it is not", () => {
   for (const { name, blocks } of pages) {
