@@ -10,7 +10,8 @@ import xml from "highlight.js/lib/languages/xml";
 import type { Plugin } from "vite";
 import { blockOf, blocksOf, markdown } from "./blocks.ts";
 
-const at = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+/** Vite's names have forward slashes everywhere. */
+const at = (file: string) => fileURLToPath(new URL(file, import.meta.url)).replaceAll("\\", "/");
 
 /** In the order in which they are read. */
 const GUIDES = ["index", "masks", "pytorch", "files", "embedding", "gallery", "comparison", "runtimes"];
@@ -35,14 +36,16 @@ function guide(name: string): Page {
   return { name, title: /^# (.*)$/m.exec(source)?.[1] ?? name, source, hasContents: false };
 }
 
+const referenceName = (file: string) => `api-${file === "index" ? "attnscope" : file}`;
+
 function reference([file, title]: readonly [string, string]): Page {
-  const name = (file: string) => `api-${file === "index" ? "attnscope" : file}`;
   const text = readFileSync(at(`../../target/docs/${file}.md`), "utf8");
-  const linked = text.replaceAll(/\]\((\w+)\.md/g, (_, other) => `](${name(other)}.md`);
-  return { name: name(file), title, source: `# ${title}\n\n${linked}`, hasContents: true };
+  const linked = text.replaceAll(/\]\((\w+)\.md/g, (_, other) => `](${referenceName(other)}.md`);
+  return { name: referenceName(file), title, source: `# ${title}\n\n${linked}`, hasContents: true };
 }
 
 export const guides: readonly Page[] = GUIDES.map(guide);
+export const pageNames: readonly string[] = [...GUIDES, ...Object.keys(ENTRIES).map(referenceName)];
 
 for (const [name, language] of Object.entries({ bash, javascript, python, typescript, xml })) {
   hljs.registerLanguage(name, language);
@@ -109,11 +112,12 @@ export function pages(): Plugin {
   const template = readFileSync(at("page.html"), "utf8");
 
   function render(page: Page): string {
+    const heading = page.hasContents ? `</h1>${contents(page.source)}` : "</h1>";
     const parts: Record<string, string> = {
       title: page.name === "index" ? "attnscope" : `${page.title} · attnscope`,
       guides: links(guides, page),
       reference: links(entries, page),
-      content: markdown.render(page.source).replace("</h1>", `</h1>${page.hasContents ? contents(page.source) : ""}`),
+      content: markdown.render(page.source).replace("</h1>", () => heading),
     };
     return template.replaceAll(/\{\{(\w+)\}\}/g, (_, part) => parts[part] ?? "");
   }

@@ -3,14 +3,12 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, type Page, test } from "@playwright/test";
 import { blocksOf } from "../../docs/site/blocks.ts";
-import { guides } from "../../docs/site/pages.ts";
+import { guides, pageNames } from "../../docs/site/pages.ts";
 import { serve } from "../packaging/static-server.mjs";
 import { expectAccessible } from "./bench.ts";
 import { PAGE } from "./ports.ts";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
-const REFERENCE = ["api-attnscope", "api-slim", "api-views", "api-elements"];
-const PAGES = [...guides.map(({ name }) => name), ...REFERENCE];
 
 let host: Awaited<ReturnType<typeof serve>>;
 
@@ -91,7 +89,7 @@ test("views of the gallery share one selection", async ({ page }) => {
 test("every link leads to a page and a place that are there, and no id is given twice", async ({ page }) => {
   const ids = new Map<string, Set<string>>();
   const links: { from: string; to: string }[] = [];
-  for (const name of PAGES) {
+  for (const name of pageNames) {
     await page.goto(address(name));
     const found = await page.evaluate(() => ({
       ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
@@ -115,7 +113,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     test(`axe finds nothing, and nothing is wider than the window: ${colorScheme}, ${width} px`, async ({ page }) => {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 800 });
-      for (const name of PAGES) {
+      for (const name of pageNames) {
         await page.goto(address(name));
         for (const live of await page.locator(".live").all()) await expect(live.locator(DRAWN).first()).toBeVisible();
         await expectAccessible(page);
@@ -137,7 +135,7 @@ test("the keyboard goes past the navigation, and shows where it is", async ({ pa
 });
 
 test("no script, style or policy of a page is looser than the page's own", async ({ page }) => {
-  for (const name of PAGES) {
+  for (const name of pageNames) {
     await page.goto(address(name));
     const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
     expect(policy).not.toMatch(/unsafe-inline|'unsafe-eval'|\*|https?:/);
