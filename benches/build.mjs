@@ -3,7 +3,12 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { compile, run, VARIANTS } from "../scripts/cargo.mjs";
 import { peakText } from "./peak.mjs";
 
-const CRATES = { ndarray: ["simd128"], gemm: ["simd128"], rten: ["simd128", "relaxed"] };
+const CRATES = {
+  attnscope: Object.keys(VARIANTS),
+  ndarray: ["simd128"],
+  gemm: ["simd128"],
+  rten: ["simd128", "relaxed"],
+};
 
 const binaryen = (tool, ...args) => run(process.execPath, [`node_modules/binaryen/bin/${tool}`, ...args]);
 
@@ -15,7 +20,7 @@ export function build() {
     writeFileSync(text, peakText(variant));
     binaryen("wasm-as", text, "--enable-simd", "--enable-relaxed-simd", "-o", text.replace(/wat$/, "wasm"));
   }
-  // The rivals are built fast, as our kernels are.
+  // As fast as our kernels are in the engine.
   process.env.CARGO_PROFILE_RELEASE_OPT_LEVEL = "3";
   for (const [crate, variants] of Object.entries(CRATES)) {
     for (const variant of variants) {

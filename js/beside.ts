@@ -1,9 +1,10 @@
 // What lies beside this package's scripts. Addresses are written out so that bundlers see the files; attnscope/slim has none of them.
 
-/** The package's own engine, files and worker. */
+/** The package's own engine, files, script for graphics processors, and worker. */
 export interface Beside {
   engine(): URL;
   files(): URL | undefined;
+  gpu(): URL | undefined;
   worker(): Worker;
 }
 
@@ -15,6 +16,7 @@ export const beside: Beside = {
       : new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
+  gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
   worker: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" }),
 };
 

@@ -1,4 +1,5 @@
 import { Analysis } from "./analysis.ts";
+import type { BackendInfo, BackendOption } from "./backend-info.ts";
 import type { Beside } from "./beside.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import {
@@ -25,14 +26,18 @@ import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { Asked, Trace } from "./trace.ts";
-import { Remote, type Transport } from "./transport.ts";
+import { type HostOptions, Remote, type Transport } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** How an engine is made. */
 export interface EngineOptions {
-  /** "auto" takes the GPU where it is there and pays, else the CPU; default "auto". */
-  backend?: "auto" | "cpu" | "webgpu";
+  /**
+   * "auto" takes the GPU for a pass where one is there and pays, else the CPU; default "auto". "webgpu" takes it for every pass
+   * that it computes as the CPU does: numbers that are or may become infinite or NaN stay with the CPU, and so does what does not
+   * fit the GPU. Where the device is lost, passes then throw "gpu_lost"; with "auto" they are repeated on the CPU.
+   */
+  backend?: BackendOption;
   /**
    * Whether the engine lives in a worker; default true in browsers, false in Node. A function makes the worker, which runs
    * `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
@@ -49,16 +54,15 @@ export interface EngineOptions {
   wasm?: WasmSource;
   /** The same for the WebAssembly that reads and writes files, which is loaded when the first file comes. */
   filesWasm?: WasmSource;
+  /** The address of `attnscope/gpu`, the script for graphics processors, where it does not lie beside the package. */
+  gpu?: string | URL;
 }
 
 /** What computes. */
-export interface EngineInfo {
-  readonly backend: "cpu" | "webgpu";
+export interface EngineInfo extends BackendInfo {
   readonly kernel: "scalar" | "simd128" | "relaxed-simd";
   readonly threads: number;
   readonly version: string;
-  /** The graphics adapter, or null. */
-  readonly adapter: string | null;
   /** The fingerprint of the sources that the WebAssembly was compiled from; one of other sources is refused. */
   readonly build: string;
 }
@@ -113,7 +117,8 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
     maxBytes = 2 ** 30,
     wasm,
     filesWasm,
-  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "filesWasm"]);
+    gpu = own?.gpu(),
+  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "filesWasm", "gpu"]);
   if (!["auto", "cpu", "webgpu"].includes(backend))
     throw invalidOption("backend", backend, '"auto", "cpu" or "webgpu"');
   if (!(Number.isInteger(threads) && threads >= 1))
@@ -122,24 +127,29 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   if (typeof worker !== "boolean" && typeof worker !== "function") {
     throw invalidOption("worker", worker, "true, false or a function that makes a Worker");
   }
+  if (gpu !== undefined && !URL.canParse(gpu, globalThis.location?.href)) {
+    throw invalidOption("gpu", gpu, "the address of attnscope/gpu");
+  }
   const make = worker === true ? own?.worker : worker;
   if (make === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
   if (make && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
-  if (backend === "webgpu") {
-    throw new AttnError("gpu_unavailable", "this version computes on the CPU only", { backend });
-  }
   const engine = wasm ?? own?.engine();
   if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
   const module = await load(engine, wasm != null);
-  const files = filesWasm ?? own?.files();
-  const transport = make ? await Remote.start(madeBy(make), module, maxBytes, files) : await local(maxBytes, files);
+  const settings = { backend, gpu: gpu && absolute(gpu), maxBytes, filesWasm: filesWasm ?? own?.files() };
+  const transport = make ? await Remote.start(madeBy(make), module, settings) : await local(settings);
   return new Engine(new Link(transport, maxBytes));
 }
 
+/** An address said in full: a worker's own is another. */
+function absolute(address: string | URL): string {
+  return new URL(address, globalThis.location?.href).href;
+}
+
 /** A page whose engine lives in a worker does without it. */
-async function local(maxBytes: number, filesWasm: WasmSource | undefined): Promise<Transport> {
+async function local(settings: HostOptions): Promise<Transport> {
   const { Local } = await import("./local.ts");
-  return new Local(maxBytes, filesWasm);
+  return Local.start(settings);
 }
 
 function madeBy(factory: () => Worker): Worker {
@@ -151,8 +161,7 @@ function madeBy(factory: () => Worker): Worker {
 /** Attention and the modules built on it. Everything that computes returns a Promise; making a module does not. */
 export class Engine {
   readonly #link: Link;
-  /** What computes. */
-  readonly info: EngineInfo;
+  readonly #kernel: EngineInfo["kernel"];
   /** The parts of attention by themselves. */
   readonly ops: Ops;
   /** What researchers ask of attention weights. */
@@ -161,10 +170,14 @@ export class Engine {
   /** @internal */
   constructor(link: Link) {
     this.#link = link;
-    const kernel = glue().kernelName() as EngineInfo["kernel"];
-    this.info = { backend: "cpu", kernel, threads: 1, version: VERSION, adapter: null, build: BUILD };
+    this.#kernel = glue().kernelName() as EngineInfo["kernel"];
     this.ops = new Ops(link);
     this.analysis = new Analysis(link);
+  }
+
+  /** What computes. With "auto" the backend is "webgpu" from the first pass on that pays there, while smaller ones stay here. */
+  get info(): EngineInfo {
+    return { ...this.#link.info, kernel: this.#kernel, threads: 1, version: VERSION, build: BUILD };
   }
 
   /**

@@ -1,7 +1,9 @@
 // Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
+import type { Backend } from "./backend.ts";
 import { AttnError } from "./errors.ts";
 import { readTensors, writeTensors } from "./files.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
+import type { Kept } from "./gpu/gpu.ts";
 import type { Tensor } from "./tensor.ts";
 import { type Glue, glue, hasCrashed, instance, throwTyped, type WasmSource } from "./wasm.ts";
 
@@ -67,32 +69,65 @@ type Raw =
   | Glue["RawTrace"]["prototype"]
   | Glue["RawGenerator"]["prototype"];
 
+type RawPlan = Glue["RawPlan"]["prototype"];
+type RawTrace = Glue["RawTrace"]["prototype"];
+
+/** @internal */
 export class Host {
   readonly #objects = new Map<Id, Raw>();
   /** Why a module could not be made; said when it is used, since nobody waits for its making. */
   readonly #failures = new Map<Id, unknown>();
   readonly #instance = instance();
+  readonly #backend: Backend;
+  /** What traces keep on the GPU. */
+  readonly #kept = new Map<Id, Kept>();
   readonly #maxBytes: number;
   readonly #filesWasm: WasmSource | undefined;
+  /** What is done when the requests so far are; null where they are. */
+  #busy: Promise<unknown> | null = null;
+  #isClosed = false;
 
-  constructor(maxBytes: number, filesWasm?: WasmSource) {
+  constructor(backend: Backend, maxBytes: number, filesWasm?: WasmSource) {
+    this.#backend = backend;
     this.#maxBytes = maxBytes;
     this.#filesWasm = filesWasm;
   }
 
-  /** What the request gives, or a promise of it. @throws AttnError */
+  /** What the request gives, or a promise of it: requests are carried out one after the other. @throws AttnError */
   handle(request: Request, tell?: Tell): unknown {
-    if (hasCrashed() || instance() !== this.#instance) {
-      throw new AttnError("engine_crashed", "the engine crashed earlier; create a new one");
+    const carryOut = () => {
+      this.#check();
+      return throwTyped(() => this.#run(request, glue(), tell && seldom(tell)));
+    };
+    const value = this.#busy ? this.#busy.then(carryOut) : carryOut();
+    if (value instanceof Promise) {
+      const done = value.then(
+        () => {},
+        () => {},
+      );
+      this.#busy = done;
+      done.then(() => {
+        if (this.#busy === done) this.#busy = null;
+      });
     }
-    return throwTyped(() => this.#run(request, glue(), tell && seldom(tell)));
+    return value;
   }
 
   /** Frees everything. */
   close(): void {
+    this.#isClosed = true;
+    this.#backend.close();
+    this.#kept.clear();
     if (hasCrashed() || instance() !== this.#instance) return;
     for (const object of this.#objects.values()) object.free();
     this.#objects.clear();
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw new AttnError("disposed", "the engine was destroyed");
+    if (hasCrashed() || instance() !== this.#instance) {
+      throw new AttnError("engine_crashed", "the engine crashed earlier; create a new one");
+    }
   }
 
   #run(request: Request, glue: Glue, tell: Tell | undefined): unknown {
@@ -125,21 +160,19 @@ export class Host {
         const { inputs, mask, options } = request;
         const module = this.#module(request.id, glue);
         const generator = request.generator === null ? null : this.#get(request.generator, glue.RawGenerator);
-        return this.#pass(request.trace, tell, (tell) =>
+        const plan =
           generator && module instanceof glue.RawTransformer
-            ? module.train(inputs, mask, options, generator, tell, this.#maxBytes)
-            : module.forward(inputs, mask, options, tell, this.#maxBytes),
-        );
+            ? module.planTraining(inputs, mask, options, generator, this.#maxBytes)
+            : module.plan(inputs, mask, options, this.#maxBytes);
+        return this.#pass(plan, request.trace, tell);
       }
       case "scaledDotProductAttention": {
         const { inputs, mask, options } = request;
-        return this.#pass(request.trace, tell, (tell) =>
-          glue.scaledDotProductAttention(inputs, mask, options, tell, this.#maxBytes),
-        );
+        return this.#pass(glue.planAttention(inputs, mask, options, this.#maxBytes), request.trace, tell);
       }
       case "remask": {
         const before = this.#get(request.id, glue.RawTrace);
-        return this.#pass(request.trace, tell, (tell) => before.remask(request.mask, request.options, tell), true);
+        return this.#pass(before.planRemask(request.mask, request.options), request.trace, tell, request.id);
       }
       case "explain": {
         const { stage, layer, index } = request;
@@ -195,20 +228,40 @@ export class Host {
         this.#objects.get(request.id)?.free();
         this.#objects.delete(request.id);
         this.#failures.delete(request.id);
+        this.#kept.get(request.id)?.free();
+        this.#kept.delete(request.id);
         return;
     }
   }
 
-  /** Runs a pass and copies what is asked of it; `tell` hears of both. */
-  #pass(
-    id: Id,
-    tell: Tell | undefined,
-    run: (tell: Tell | undefined) => Glue["RawTrace"]["prototype"],
-    onlyMasked = false,
-  ): PassReply {
-    const trace = run(tell && ((part) => tell(COMPUTING * part)));
+  /** Runs a pass and copies what is asked of it; `tell` hears of both. `before` is the pass whose mask is exchanged. */
+  #pass(plan: RawPlan, id: Id, tell: Tell | undefined, before?: Id): PassReply | Promise<PassReply> {
+    if (this.#backend.mayTake(plan)) return this.#onGpu(plan, id, tell, before);
+    return this.#onCpu(plan, id, tell, before);
+  }
+
+  #onCpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
+    const trace = this.#backend.run(plan, tell && ((part) => tell(COMPUTING * part)));
+    return this.#reply(trace, id, tell, before);
+  }
+
+  /** On the CPU after all where the GPU cannot. */
+  async #onGpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): Promise<PassReply> {
+    const kept = before === undefined ? null : (this.#kept.get(before) ?? null);
+    // Meanwhile the engine may have been destroyed.
+    const computed = await this.#backend.compute(plan, before !== undefined, kept).finally(() => this.#check());
+    return throwTyped(() => {
+      if (!computed) return this.#onCpu(plan, id, tell, before);
+      const reply = this.#reply(plan.computed(computed.numbers, computed.places), id, tell, before);
+      if (reply.stages) this.#kept.set(id, computed.kept);
+      else computed.kept.free();
+      return reply;
+    });
+  }
+
+  #reply(trace: RawTrace, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
     const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
-    const stages = trace.stages(onlyMasked, copying) as NonNullable<PassReply["stages"]>;
+    const stages = trace.stages(before !== undefined, copying) as NonNullable<PassReply["stages"]>;
     const ofLayers = (weights: (layer: number) => Tensor | null) =>
       Array.from({ length: trace.nLayers() }, (_, layer) => weights(layer));
     const reply: PassReply = {

@@ -1,3 +1,4 @@
+import type { BackendInfo } from "./backend-info.ts";
 import { AttnError } from "./errors.ts";
 import type { PassReply, PassRequest, Request } from "./host.ts";
 import { optionalRule } from "./mask.ts";
@@ -20,6 +21,10 @@ export class Link {
     this.#transport = transport;
     this.maxBytes = maxBytes;
     this.#collected = new FinalizationRegistry((id) => this.free(id));
+  }
+
+  get info(): BackendInfo {
+    return this.#transport.info;
   }
 
   newId(): number {

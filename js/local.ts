@@ -1,15 +1,27 @@
+import { Backend } from "./backend.ts";
+import type { BackendInfo } from "./backend-info.ts";
 import { Host, type Request } from "./host.ts";
-import type { Transport } from "./transport.ts";
-import type { WasmSource } from "./wasm.ts";
+import type { HostOptions, Transport } from "./transport.ts";
 import type { Watch } from "./watch.ts";
 
 /** The engine in this thread. */
 export class Local implements Transport {
+  readonly #backend: Backend;
   readonly #host: Host;
   #isBusy = false;
 
-  constructor(maxBytes: number, filesWasm?: WasmSource) {
-    this.#host = new Host(maxBytes, filesWasm);
+  private constructor(backend: Backend, { maxBytes, filesWasm }: HostOptions) {
+    this.#backend = backend;
+    this.#host = new Host(backend, maxBytes, filesWasm);
+  }
+
+  /** @throws AttnError `gpu_unavailable` */
+  static async start(options: HostOptions): Promise<Local> {
+    return new Local(await Backend.start(options.backend, options.gpu, () => {}), options);
+  }
+
+  get info(): BackendInfo {
+    return this.#backend.info;
   }
 
   // Carried out before the first await, so that the order is that of the calls; but what a pass calls to tell how far it is may
@@ -19,7 +31,8 @@ export class Local implements Transport {
     signal?.throwIfAborted();
     this.#isBusy = true;
     try {
-      return this.#host.handle(request, onProgress && reporting(onProgress)) as T;
+      const value = this.#host.handle(request, onProgress && reporting(onProgress));
+      return (value instanceof Promise && signal ? unlessAborted(value, signal) : value) as T;
     } finally {
       this.#isBusy = false;
       signal?.throwIfAborted();
@@ -30,6 +43,15 @@ export class Local implements Transport {
     if (this.#isBusy) queueMicrotask(() => this.#host.close());
     else this.#host.close();
   }
+}
+
+/** What comes later, unless the signal comes first. */
+function unlessAborted(value: Promise<unknown>, signal: AbortSignal): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort);
+    value.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
 }
 
 /** As a listener is called: what it throws is nobody's to catch. */

@@ -1,20 +1,29 @@
 // One way to call the engine, whether it lives in a worker, as here, or in this thread, as in local.ts.
+import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
 
 export interface Transport {
+  readonly info: BackendInfo;
   /** Requests are carried out in the order of the calls. */
   call<T>(request: Request, watch: Watch): Promise<T>;
   close(): void;
 }
 
-/** What the page tells its worker first. */
-export interface WorkerStart {
-  readonly module: WebAssembly.Module;
+/** What the engine's side is made of. */
+export interface HostOptions {
+  readonly backend: BackendOption;
+  /** The address of the script for graphics processors. */
+  readonly gpu: string | undefined;
   readonly maxBytes: number;
   readonly filesWasm: WasmSource | undefined;
+}
+
+/** What the page tells its worker first. */
+export interface WorkerStart extends HostOptions {
+  readonly module: WebAssembly.Module;
 }
 
 export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request; isWatched: boolean };
@@ -22,9 +31,14 @@ export type WorkerMessage = { start: WorkerStart } | { id: number; request: Requ
 export type WorkerReply =
   | { ready: true }
   | { failed: PlainError }
+  | { info: BackendInfo }
   | { id: number; part: number }
   | { id: number; value: unknown }
   | { id: number; error: PlainError };
+
+function typed({ code, message, details }: PlainError): AttnError {
+  return new AttnError(code, message, details);
+}
 
 interface Call {
   readonly id: number;
@@ -37,6 +51,7 @@ interface Call {
 /** The engine in a worker. */
 export class Remote implements Transport {
   readonly #worker: Worker;
+  info = CPU;
   /** What was not sent yet. */
   #queue: Call[] = [];
   /** What was sent and not answered yet. */
@@ -48,24 +63,28 @@ export class Remote implements Transport {
     this.#worker = worker;
   }
 
-  static start(worker: Worker, module: WebAssembly.Module, maxBytes: number, filesWasm?: WasmSource): Promise<Remote> {
+  /** @throws AttnError `gpu_unavailable` */
+  static start(worker: Worker, module: WebAssembly.Module, options: HostOptions): Promise<Remote> {
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
-      const fail = (message: string) => {
-        const error = new AttnError("engine_crashed", `the engine's worker failed: ${message}`);
+      const fail = (error: AttnError) => {
         worker.terminate();
         remote.#die(error);
         reject(error);
       };
       worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
         if ("ready" in data) resolve(remote);
-        else if ("failed" in data) fail(data.failed.message);
+        else if ("failed" in data) fail(typed(data.failed));
+        else if ("info" in data) remote.info = data.info;
         else remote.#hear(data);
       };
-      worker.onerror = (event) => fail(event.message ?? "not loaded");
+      worker.onerror = ({ message = "not loaded" }) => {
+        fail(new AttnError("engine_crashed", `the engine's worker failed: ${message}`));
+      };
       // An address is said in full: the worker's own is another.
+      const { filesWasm } = options;
       const files = typeof filesWasm === "string" ? new URL(filesWasm, location.href).href : filesWasm;
-      remote.#post({ start: { module, maxBytes, filesWasm: files instanceof URL ? files.href : files } });
+      remote.#post({ start: { ...options, module, filesWasm: files instanceof URL ? files.href : files } });
     });
   }
 
@@ -123,10 +142,8 @@ export class Remote implements Transport {
       return;
     }
     this.#sent.delete(reply.id);
-    if ("error" in reply) {
-      const { code, message, details } = reply.error;
-      call?.reject(new AttnError(code, message, details));
-    } else call?.resolve(reply.value as never);
+    if ("error" in reply) call?.reject(typed(reply.error));
+    else call?.resolve(reply.value as never);
     this.#flush();
   }
 

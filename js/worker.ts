@@ -1,4 +1,5 @@
 // The engine in a worker: messages in, replies out, numbers as transferables.
+import { Backend } from "./backend.ts";
 import { type PlainError, plainError } from "./errors.ts";
 import { Host } from "./host.ts";
 import type { WorkerMessage, WorkerReply } from "./transport.ts";
@@ -14,8 +15,9 @@ let host: Host | undefined;
 scope.onmessage = async ({ data }) => {
   if ("start" in data) {
     try {
-      await load(data.start.module);
-      host = new Host(data.start.maxBytes, data.start.filesWasm);
+      const { module, backend, gpu, maxBytes, filesWasm } = data.start;
+      await load(module);
+      host = new Host(await Backend.start(backend, gpu, (info) => scope.postMessage({ info })), maxBytes, filesWasm);
       scope.postMessage({ ready: true });
     } catch (thrown) {
       scope.postMessage({ failed: errorOf(thrown) });
@@ -32,7 +34,9 @@ scope.onmessage = async ({ data }) => {
 };
 
 function errorOf(thrown: unknown): PlainError {
-  return plainError(thrown) ?? { code: "engine_crashed", message: String(thrown), details: {} };
+  return (
+    plainError(thrown) ?? { code: "engine_crashed", message: `the engine's worker failed: ${thrown}`, details: {} }
+  );
 }
 
 /** The memory behind every typed array in a reply. */

@@ -1,8 +1,9 @@
-// Builds everything, in six steps; a step is skipped while its inputs are what they were.
+// Builds everything, in seven steps; a step is skipped while its inputs are what they were.
 //   xtask     the build tools, compiled for this machine
 //   types     js/generated.ts: TypeScript declarations of the Rust types
+//   shaders   js/gpu/shaders.ts: the GPU's kernels as text
 //   wasm      js/wasm/: the engine and its glue
-//   package   dist/: what npm publishes
+//   package   dist/ and bundled/: what npm publishes
 //   site      dist-site/: the page
 //   docs      dist-site/docs/: the documentation, which goes with the site
 import { execFileSync } from "node:child_process";
@@ -47,7 +48,7 @@ function step(name, { inputs, output, tool = "" }, build) {
 }
 
 // Carried by the WebAssembly and by the package, which refuses one of another build.
-process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings"], "").slice(0, 16);
+process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings", "gpu"], "").slice(0, 16);
 
 step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
   run("cargo", ["build", "--quiet", "-p", "xtask"]);
@@ -57,9 +58,17 @@ step("types", { inputs: [...RUST, "bindings", "xtask"], output: "js/generated.ts
   writeFileSync("js/generated.ts", execFileSync(XTASK, ["types"]));
 });
 
+step("shaders", { inputs: ["src/shaders"], output: "js/gpu/shaders.ts" }, () => {
+  const entries = filesUnder("src/shaders").map((file) => {
+    return `  ${file.match(/(\w+)\.wgsl$/)[1]}: ${JSON.stringify(readFileSync(file, "utf8"))},\n`;
+  });
+  const head = "// Generated from src/shaders; do not edit.\n/** The GPU's kernels by name. */\n";
+  writeFileSync("js/gpu/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
+});
+
 const GLUE = "js/wasm/attnscope.js";
 
-step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.name }, () => {
+step("wasm", { inputs: [...RUST, "bindings", "gpu"], output: GLUE, tool: toolchain()?.name }, () => {
   rmSync("js/wasm", { recursive: true, force: true });
   mkdirSync("js/wasm", { recursive: true });
   const engines = Object.keys(VARIANTS).map((variant) => {
@@ -69,6 +78,7 @@ step("wasm", { inputs: [...RUST, "bindings"], output: GLUE, tool: toolchain()?.n
   // One glue serves every variant of the engine.
   if (engines.some((glue) => glue !== engines[0])) fail("the variants need different glue");
   wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
+  wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
   for (const [variant, instruction] of [
     ["simd128", "f32x4.mul"],
     ["relaxed", "f32x4.relaxed_madd"],
@@ -85,24 +95,46 @@ function wasm(crate, variant, glue, binary) {
   const compiled = compile(crate, variant);
   const options = ["--experimental-reset-state-function", "--omit-default-module-path", "--target", "web"];
   run(XTASK, ["bindgen", compiled, ...options, "--out-dir", out, "--out-name", glue]);
-  const features = variant === "relaxed" ? ["--enable-relaxed-simd"] : [];
+  const features = ["--enable-simd", ...(variant === "relaxed" ? ["--enable-relaxed-simd"] : [])];
   const [from, to] = [`${out}/${glue}_bg.wasm`, `js/wasm/${binary}.wasm`];
+  const shorten = ["node_modules/binaryen/bin/wasm-opt", "--minify-imports-and-exports-and-modules", ...features];
+  const names = JSON.parse(execFileSync(process.execPath, [...shorten, from, "-o", to], { encoding: "utf8" }));
   // Nothing lies in the first kilobyte but the end of the stack.
   const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
-  npx("binaryen/bin/wasm-opt", ...small, "--enable-simd", ...features, from, "-o", to);
-  cpSync(`${out}/${glue}.js`, `js/wasm/${glue}.js`);
-  // Users whose TypeScript has no library for explicit disposal could not check the glue's types.
+  npx("binaryen/bin/wasm-opt", ...small, ...features, to, "-o", to);
+  writeFileSync(`js/wasm/${glue}.js`, withNames(readFileSync(`${out}/${glue}.js`, "utf8"), names));
+  // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
+  // left out.
   const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");
-  writeFileSync(`js/wasm/${glue}.d.ts`, types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n/gm, ""));
+  writeFileSync(
+    `js/wasm/${glue}.d.ts`,
+    types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^ {4}readonly .*\n/gm, ""),
+  );
+}
+
+/** The glue with the names by which it and its WebAssembly call each other, which were shortened there. */
+function withNames(glue, { imports, exports }) {
+  const [[module]] = imports;
+  const [imported, exported] = [new Map(imports.map(([, name, short]) => [name, short])), new Map(exports)];
+  return glue
+    .replace(`"${module}": import0`, "a: import0")
+    .replaceAll(/^( {8})(\w+)(: function)/gm, (line, indent, name, rest) =>
+      imported.has(name) ? `${indent}${imported.get(name)}${rest}` : line,
+    )
+    .replaceAll(/\bwasm\.(\w+)/g, (call, name) => (exported.has(name) ? `wasm.${exported.get(name)}` : call));
 }
 
 step(
   "package",
-  { inputs: ["js", "tsconfig.json", "tsconfig.build.json", "package-lock.json"], output: "dist/index.js" },
+  {
+    inputs: ["js", "scripts/bundle.mjs", "tsconfig.json", "tsconfig.build.json", "package-lock.json"],
+    output: "dist/index.js",
+  },
   () => {
     rmSync("dist", { recursive: true, force: true });
     npx("typescript/bin/tsc", "-p", "tsconfig.build.json");
     cpSync("js/wasm", "dist/wasm", { recursive: true });
+    run(process.execPath, ["scripts/bundle.mjs"]);
   },
 );
 

@@ -1,6 +1,7 @@
 // Bundles what must be one file, to bundled/:
 //   attnscope.global.js      the package for classic scripts
 //   attnscope.anywidget.js   a widget for notebooks
+//   attnscope.gpu.js         what computes on graphics processors, which the engine loads by its address
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 
@@ -26,5 +27,10 @@ var attnscopeHome = globalThis.document?.currentScript && new URL("../dist/globa
   {
     input: "dist/anywidget.js",
     output: { file: "bundled/attnscope.anywidget.js", format: "esm", minify: true, banner: NOTICE },
+  },
+  {
+    input: "dist/gpu/gpu.js",
+    moduleTypes: { ".wasm": "binary" },
+    output: { file: "bundled/attnscope.gpu.js", format: "esm", minify: true, banner: NOTICE },
   },
 ]);

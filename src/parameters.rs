@@ -1,8 +1,10 @@
 //! What a module learns: projections and norms, their names, and how they begin.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::config::NormKind;
+use crate::outline::largest;
 use crate::tensor::Tensor;
 use crate::torch::Generator;
 use attnscope_kernels::matmul::{Matrix, Packed};
@@ -17,12 +19,27 @@ pub(crate) struct Linear {
     pub weight: Arc<Tensor>,
     pub bias: Option<Arc<Tensor>>,
     packed: Arc<OnceLock<Packed>>,
+    known: Arc<Known>,
+}
+
+/// What is known of a weight as long as nobody replaces it.
+#[derive(Debug)]
+struct Known {
+    id: u32,
+    largest: OnceLock<f32>,
+}
+
+impl Known {
+    fn new() -> Arc<Self> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        Arc::new(Self { id: LAST.fetch_add(1, Ordering::Relaxed), largest: OnceLock::new() })
+    }
 }
 
 impl Linear {
     pub fn new(name: &'static str, weight: Tensor, bias: Option<Vec<f32>>) -> Self {
         let bias = bias.map(|bias| Arc::new(Tensor { shape: vec![weight.shape[0]], data: bias }));
-        Self { name, weight: Arc::new(weight), bias, packed: Arc::default() }
+        Self { name, weight: Arc::new(weight), bias, packed: Arc::default(), known: Known::new() }
     }
 
     /// The weight's transpose in the order of the tiles, made at the first pass.
@@ -33,9 +50,20 @@ impl Linear {
         })
     }
 
+    /// A number that no other weight has had.
+    pub fn id(&self) -> u32 {
+        self.known.id
+    }
+
+    /// The weight's largest magnitude.
+    pub fn largest(&self) -> f32 {
+        *self.known.largest.get_or_init(|| largest(&self.weight.data))
+    }
+
     /// Who gets them may replace them.
     pub fn parameters(&mut self) -> Parameters<'_> {
         self.packed = Arc::default();
+        self.known = Known::new();
         let bias = self.bias.as_mut().map(|bias| (format!("{}.bias", self.name), bias));
         [(format!("{}.weight", self.name), &mut self.weight)].into_iter().chain(bias).collect()
     }

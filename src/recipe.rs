@@ -90,8 +90,8 @@ pub(crate) struct Step {
     /// `[batch, n, width]`, or `[batch, heads, n, width]`
     pub shape: Vec<usize>,
     pub made: Made,
-    offset: usize,
-    strides: Vec<usize>,
+    pub offset: usize,
+    pub strides: Vec<usize>,
 }
 
 impl Step {
@@ -116,11 +116,11 @@ impl Step {
         Cow::Borrowed(&numbers.from(self.offset)[..size])
     }
 
-    fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.shape.iter().product()
     }
 
-    fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.shape[self.shape.len() - 1]
     }
 
@@ -262,6 +262,21 @@ impl Recipe {
         self.size_beside = self.size_beside.saturating_add(numbers as u64);
     }
 
+    /// How many numbers the steps have places for.
+    pub fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    /// How many of them lie before those that a mask reaches.
+    pub fn shared_size(&self) -> usize {
+        self.masked.map_or(0, |(_, size)| size as usize)
+    }
+
+    /// What it costs to carry out the steps from `first` on, in multiply-adds.
+    pub fn work(&self, first: StepId) -> f64 {
+        self.steps[first..].iter().map(|step| self.cost(step) as f64 * step.size() as f64).sum()
+    }
+
     /// The first step that a mask reaches; none where no stages are kept.
     pub fn masked(&self) -> Option<StepId> {
         self.masked.map(|(step, _)| step)
@@ -282,6 +297,14 @@ impl Recipe {
     /// `too_large` where the numbers need more than `max_bytes`.
     pub fn check_size(&self, max_bytes: usize) -> Result<()> {
         self.check(self.size, max_bytes)
+    }
+
+    /// The same for the steps that a mask reaches alone.
+    ///
+    /// # Errors
+    /// `too_large` where the numbers need more than `max_bytes`.
+    pub fn check_own_size(&self, max_bytes: usize) -> Result<()> {
+        self.check(self.size - self.shared_size() as u64, max_bytes)
     }
 
     fn check(&self, size: u64, max_bytes: usize) -> Result<()> {
@@ -308,8 +331,7 @@ impl Recipe {
         self.check(if shared.is_some() { own } else { self.size }, max_bytes)?;
         let mut own = reserve(own, max_bytes)?;
         let first = if shared.is_some() { masked } else { 0 };
-        let all = self.steps[first..].iter().map(|step| self.cost(step) as f64 * step.size() as f64).sum();
-        let mut progress = Progress { watch, done: 0.0, all, cost: 0.0 };
+        let mut progress = Progress { watch, done: 0.0, all: self.work(first), cost: 0.0 };
         let shared = match shared {
             Some(shared) => shared,
             None => {
@@ -321,6 +343,23 @@ impl Recipe {
         self.run_steps(masked..self.steps.len(), &shared, &mut own, &mut progress);
         (progress.watch)(1.0);
         Ok((shared, own))
+    }
+
+    /// Puts what is given in its places.
+    pub fn place_given(&mut self, numbers: &mut [f32]) {
+        for step in &mut self.steps {
+            if let Made::Given(given) = &mut step.made {
+                let given = std::mem::take(given);
+                numbers[step.offset..][..given.len()].copy_from_slice(&given);
+            }
+        }
+    }
+
+    /// Steps and where their numbers lie now; those of the others are gone.
+    pub fn move_to(&mut self, places: &[[usize; 2]]) {
+        for &[step, at] in places {
+            self.steps[step].offset = at;
+        }
     }
 
     fn run_steps(&mut self, steps: Range<StepId>, shared: &[f32], own: &mut Vec<f32>, progress: &mut Progress) {

@@ -8,7 +8,8 @@ use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
 use crate::given::words;
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
-use crate::recipe::{Made, Numbers, Recipe, Step};
+use crate::outline::{Outline, outline};
+use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 
 /// Declares the stages once: variant, name, meaning.
@@ -148,6 +149,70 @@ impl Plan {
         let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
         let (shared, own) = recipe.run(shared, max_bytes, watch)?;
         Ok(Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes })
+    }
+
+    /// What it costs, in multiply-adds.
+    pub fn work(&self) -> f64 {
+        self.recipe.work(self.first())
+    }
+
+    /// What a planner for another device needs to know of the pass.
+    ///
+    /// # Errors
+    /// `too_large` where the pass needs more than `max_bytes`.
+    pub fn outline(&self) -> Result<Outline> {
+        match self.shared {
+            Some(_) => self.recipe.check_own_size(self.max_bytes)?,
+            None => self.recipe.check_size(self.max_bytes)?,
+        }
+        let shared = self.shared.as_ref().map_or(&[][..], |shared| shared);
+        Ok(outline(&self.recipe, self.first(), shared, &self.wanted()))
+    }
+
+    /// The numbers that a step is given, or those of its projection's weight.
+    pub fn given(&self, step: StepId) -> &[f32] {
+        match &self.recipe.steps()[step].made {
+            Made::Given(numbers) => numbers,
+            Made::Linear { linear, .. } => &linear.weight.data,
+            _ => &[],
+        }
+    }
+
+    /// The trace of a pass that another device computed. `numbers` are those of the arena from the first step on that was to be
+    /// made; where no stages are kept, those of the steps of `places`, each from a place of its own on.
+    pub fn computed(self, mut numbers: Vec<f32>, places: &[[usize; 2]]) -> Trace {
+        let Self { mut recipe, shared, hidden_axes, returns, meeting, max_bytes } = self;
+        let (shared, own) = match (recipe.keeps(), shared) {
+            (false, _) => {
+                recipe.move_to(places);
+                (Arc::default(), numbers)
+            }
+            (true, Some(shared)) => (shared, numbers),
+            (true, None) => {
+                recipe.place_given(&mut numbers);
+                let own = numbers.split_off(recipe.shared_size());
+                (Arc::new(numbers), own)
+            }
+        };
+        Trace { recipe, shared, own, hidden_axes, returns, meeting, max_bytes }
+    }
+
+    /// The first step that is to be made.
+    fn first(&self) -> StepId {
+        if self.shared.is_some() { self.recipe.masked().unwrap_or(0) } else { 0 }
+    }
+
+    /// What [`Trace`] reads of a pass that keeps no stages.
+    fn wanted(&self) -> Vec<StepId> {
+        let is_wanted = |(_, step): &(StepId, &Step)| match step.stage {
+            Stage::Weights | Stage::CrossWeights => self.returns.weights,
+            Stage::PastKey | Stage::PastValue | Stage::AllKeys | Stage::AllValues => {
+                self.recipe.find(Stage::PastKey, 0).is_some()
+            }
+            _ => false,
+        };
+        let steps = self.recipe.steps().iter().enumerate().filter(is_wanted).map(|(id, _)| id);
+        steps.chain([self.recipe.steps().len() - 1]).collect()
     }
 }
 

@@ -1,5 +1,7 @@
-// The package as its users call it, in this thread as the others and in a worker as pages have it by default; its product by the
-// engine's own door for benchmarks.
+// The package as its users call it, in this thread as the others and in a worker as pages have it by default; its product by
+// the crate of its kernels.
+import { startCrate } from "../crate.mjs";
+
 export const kind = "ours";
 export const name = "attnscope";
 export const variants = ["simd128", "relaxed", "relaxed in a worker"];
@@ -28,16 +30,10 @@ export async function start(variant, { threads }) {
     return (changes) => module.forward(x, { mask: causal ? mask.causal() : null, ...options, ...changes });
   }
 
+  const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads });
+
   const work = {
-    async matmul({ m, k, n }) {
-      const { MatmulBench, RawGenerator } = await import(`../../target/bench/${build}/wasm/attnscope.js`);
-      const bench = new MatmulBench(m, k, n);
-      const generator = new RawGenerator(0n);
-      const numbers = { left: generator.rand(m * k, MAX_BYTES), right: generator.rand(k * n, MAX_BYTES) };
-      generator.free();
-      // It gives the product's last number, of numbers that it draws itself.
-      return { numbers, run: () => [Float32Array.of(bench.run())], free: () => bench.free() };
-    },
+    matmul,
     async mha(problem) {
       const forward = await attention(problem);
       return {

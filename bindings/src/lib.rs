@@ -7,7 +7,6 @@ mod read;
 
 use std::borrow::Cow;
 
-use attnscope::kernels::matmul::{Matrix, matmul};
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
@@ -16,7 +15,7 @@ use attnscope::{
 use attnscope_boundary::{
     Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out, throw,
 };
-use js_sys::{Array, Float32Array, Function, Uint8Array};
+use js_sys::{Array, Float32Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use read::{options, read};
@@ -41,9 +40,8 @@ fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
     if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
 }
 
-/// Runs a pass; `watch` is called with the part of it that is done, from 0 to 1.
-fn run(plan: attnscope::Result<Plan>, watch: Option<Function>) -> Thrown<RawTrace> {
-    plan.and_then(|plan| plan.run(&mut |part| tell(watch.as_ref(), part))).map(RawTrace).map_err(throw)
+fn planned(plan: attnscope::Result<Plan>) -> Thrown<RawPlan> {
+    plan.map(RawPlan).map_err(throw)
 }
 
 fn tell(watch: Option<&Function>, part: f32) {
@@ -77,19 +75,12 @@ impl RawAttention {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn forward(
-        &self,
-        inputs: &JsValue,
-        mask: JsValue,
-        settings: JsValue,
-        watch: Option<Function>,
-        max_bytes: f64,
-    ) -> Thrown<RawTrace> {
+    pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let x = tensor_in(&property(inputs, "x")?)?;
         let key = optional_tensor(&property(inputs, "key")?)?;
         let value = optional_tensor(&property(inputs, "value")?)?;
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
-        run(self.0.plan(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)), watch)
+        planned(self.0.plan(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
     }
 }
 
@@ -119,32 +110,25 @@ impl RawTransformer {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn forward(
-        &self,
-        inputs: &JsValue,
-        mask: JsValue,
-        settings: JsValue,
-        watch: Option<Function>,
-        max_bytes: f64,
-    ) -> Thrown<RawTrace> {
+    pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
-        run(self.0.plan(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)), watch)
+        planned(self.0.plan(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)))
     }
 
     /// A pass whose dropout draws from the generator.
-    pub fn train(
+    #[wasm_bindgen(js_name = planTraining)]
+    pub fn plan_training(
         &self,
         inputs: &JsValue,
         mask: JsValue,
         settings: JsValue,
         generator: &mut RawGenerator,
-        watch: Option<Function>,
         max_bytes: f64,
-    ) -> Thrown<RawTrace> {
+    ) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
         let (x, mask) = (&given.x, given.mask.as_ref());
         let generator = &mut generator.0;
-        run(self.0.plan_training(x, given.memory(), mask, &given.options, generator, limit(max_bytes)), watch)
+        planned(self.0.plan_training(x, given.memory(), mask, &given.options, generator, limit(max_bytes)))
     }
 }
 
@@ -177,20 +161,49 @@ fn property(object: &JsValue, name: &str) -> Thrown<JsValue> {
     js_sys::Reflect::get(object, &name.into())
 }
 
-#[wasm_bindgen(js_name = scaledDotProductAttention)]
-pub fn scaled_dot_product_attention(
-    inputs: &JsValue,
-    mask: JsValue,
-    settings: JsValue,
-    watch: Option<Function>,
-    max_bytes: f64,
-) -> Thrown<RawTrace> {
+#[wasm_bindgen(js_name = planAttention)]
+pub fn plan_attention(inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
     let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
     let past = [optional_tensor(&property(inputs, "pastKey")?)?, optional_tensor(&property(inputs, "pastValue")?)?];
     let (mask, options) = (optional_mask(mask)?, options(settings, &["mask", "pastKey", "pastValue"])?);
     let past = if let [Some(key), Some(value)] = &past { Some([key, value]) } else { None };
     let inputs = QueryKeyValue { query: &query?, key: &key?, value: &value?, past };
-    run(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)), watch)
+    planned(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)))
+}
+
+/// A pass that is checked and ready to be run, here or on a graphics processor.
+#[wasm_bindgen]
+pub struct RawPlan(Plan);
+
+#[wasm_bindgen]
+impl RawPlan {
+    /// Runs the pass; `watch` is called with the part of it that is done, from 0 to 1.
+    pub fn run(self, watch: Option<Function>) -> Thrown<RawTrace> {
+        self.0.run(&mut |part| tell(watch.as_ref(), part)).map(RawTrace).map_err(throw)
+    }
+
+    /// What the pass costs, in multiply-adds.
+    pub fn work(&self) -> f64 {
+        self.0.work()
+    }
+
+    /// `{ steps, tables }`: what the planner of another device needs to know of the pass.
+    pub fn outline(&self) -> Thrown<JsValue> {
+        let outline = self.0.outline().map_err(throw)?;
+        let [steps, tables] = [&outline.words(), &outline.tables].map(|words| Uint32Array::from(&words[..]).into());
+        Ok(object(&[("steps", steps), ("tables", tables)]))
+    }
+
+    /// The numbers that a step is given, or those of its projection's weight.
+    pub fn given(&self, step: usize) -> Float32Array {
+        self.0.given(step).into()
+    }
+
+    /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
+    /// and the place, one behind the other.
+    pub fn computed(self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
+        RawTrace(self.0.computed(numbers, places.as_chunks().0))
+    }
 }
 
 /// One pass, kept here so that its cells can be explained and its mask exchanged.
@@ -259,9 +272,10 @@ impl RawTrace {
         self.0.explain(stage, layer, &index).map(plain).map_err(throw)
     }
 
-    pub fn remask(&self, mask: JsValue, settings: JsValue, watch: Option<Function>) -> Thrown<RawTrace> {
+    #[wasm_bindgen(js_name = planRemask)]
+    pub fn plan_remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawPlan> {
         let (mask, options) = (optional_mask(mask)?, options(settings, &[])?);
-        run(self.0.plan_remask(mask.as_ref(), &options), watch)
+        planned(self.0.plan_remask(mask.as_ref(), &options))
     }
 }
 
@@ -396,29 +410,4 @@ pub fn sinusoidal(n: usize, d_model: usize, max_bytes: f64) -> Thrown<JsValue> {
 #[wasm_bindgen]
 pub fn activation(x: &JsValue, name: JsValue) -> Thrown<JsValue> {
     Ok(tensor_out(&ops::activation(&tensor_in(x)?, read(name)?)))
-}
-
-/// The matmul kernel on its own data, for benchmarks: out[m, n] = a[m, k] · b[k, n].
-#[wasm_bindgen]
-pub struct MatmulBench {
-    sizes: [usize; 3],
-    a: Vec<f32>,
-    b: Vec<f32>,
-    out: Vec<f32>,
-}
-
-#[wasm_bindgen]
-impl MatmulBench {
-    #[wasm_bindgen(constructor)]
-    pub fn new(m: usize, k: usize, n: usize) -> Self {
-        let mut generator = Generator::new(0);
-        Self { sizes: [m, k, n], a: generator.rand(m * k), b: generator.rand(k * n), out: vec![0.0; m * n] }
-    }
-
-    /// Multiplies, and gives the product's last element.
-    pub fn run(&mut self) -> f32 {
-        let [m, k, n] = self.sizes;
-        matmul(Matrix::new(&self.a, m, k, k), Matrix::new(&self.b, k, n, n), None, &mut self.out, n);
-        self.out[m * n - 1]
-    }
 }

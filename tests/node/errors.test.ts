@@ -316,7 +316,7 @@ test("an option that is undefined is its default", async () => {
 
 test("engine_crashed: a trap is reported, later calls are refused, a new engine works", async () => {
   const table = await import("../../dist/wasm/attnscope.js");
-  const trap = vi.spyOn(table.RawAttention.prototype, "forward").mockImplementation(() => {
+  const trap = vi.spyOn(table.RawAttention.prototype, "plan").mockImplementation(() => {
     throw new WebAssembly.RuntimeError("unreachable");
   });
   const broken = await createEngine();

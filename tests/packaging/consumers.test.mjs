@@ -70,7 +70,8 @@ describe.skipIf(!consumers)("in Chromium", () => {
   let browser;
 
   beforeAll(async () => {
-    browser = await chromium.launch({ args: CHROMIUM_ARGS, executablePath: chromiumAt() });
+    const args = [...CHROMIUM_ARGS, "--enable-unsafe-webgpu"];
+    browser = await chromium.launch({ args, executablePath: chromiumAt() });
   });
   afterAll(async () => {
     await browser?.close();
@@ -78,7 +79,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
   });
 
   /** Opens a page, which must compute, draw where it draws, and complain of nothing. */
-  async function open(url, cell) {
+  async function open(url, cell, hasGpu) {
     const page = await browser.newPage();
     const complaints = [];
     page.on("pageerror", (error) => complaints.push(String(error)));
@@ -88,7 +89,10 @@ describe.skipIf(!consumers)("in Chromium", () => {
       await page.goto(url);
       await page.waitForFunction(() => globalThis.answer, null, { timeout: 20_000 }).catch(() => {});
       expect(complaints).toEqual([]);
-      expectTheNumbers(await page.evaluate(() => globalThis.answer));
+      const { onGpu, ...answer } = await page.evaluate(() => globalThis.answer);
+      expectTheNumbers(answer);
+      expect(onGpu?.backend).toBe(hasGpu ? "webgpu" : undefined);
+      if (hasGpu) expectTheNumbers(onGpu);
       if (cell) {
         await page.getByRole("grid").first().focus();
         await page.keyboard.press("ArrowDown");
@@ -103,7 +107,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
   async function openServed(folder, policy, pages) {
     const { address, close } = await serve(folder, policy);
     try {
-      for (const [page, cell] of pages) await open(`${address}/${page}`, cell);
+      for (const [page, ...expected] of pages) await open(`${address}/${page}`, ...expected);
     } finally {
       close();
     }
@@ -111,17 +115,18 @@ describe.skipIf(!consumers)("in Chromium", () => {
 
   const VIEW = /query 1, key 0, 0\.33/;
   const ELEMENT = /head 1, query cat, key the, 0\.33/;
+  const GPU = true;
   const VITE = [
-    ["vite/index.html", VIEW],
-    ["vite/worker.html", null],
+    ["vite/index.html", VIEW, GPU],
+    ["vite/worker.html", null, GPU],
     ["vite/react.html", ELEMENT],
     ["vite/svelte.html", ELEMENT],
   ];
 
   test("pages without a bundler: modules, classic scripts", async () => {
     await openServed(consumers, null, [
-      ["pages/module.html", VIEW],
-      ["pages/classic.html", VIEW],
+      ["pages/module.html", VIEW, GPU],
+      ["pages/classic.html", VIEW, GPU],
     ]);
   });
 
@@ -143,7 +148,8 @@ describe.skipIf(!consumers)("in Chromium", () => {
     });
     await server.listen();
     try {
-      for (const [page, cell] of VITE) await open(`http://localhost:${server.httpServer.address().port}/${page}`, cell);
+      const address = `http://localhost:${server.httpServer.address().port}`;
+      for (const [page, ...expected] of VITE) await open(`${address}/${page}`, ...expected);
     } finally {
       await server.close();
     }
@@ -170,7 +176,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
     });
     expect(stats.toJson({ all: false, errors: true, warnings: true })).toMatchObject({ errors: [], warnings: [] });
     cpSync(at("webpack/index.html"), path.join(folder, "index.html"));
-    await openServed(folder, STRICT, [["index.html", VIEW]]);
+    await openServed(folder, STRICT, [["index.html", VIEW, GPU]]);
   });
 
   test("esbuild: one script with the WebAssembly in it", async () => {

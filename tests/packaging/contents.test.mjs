@@ -20,7 +20,8 @@ test("holds what users need and nothing else", () => {
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? entry : Object.values(entry)));
   expect(paths).toEqual(expect.arrayContaining(entries.map((entry) => entry.slice(2))));
   const documents = ["LICENSE", "LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "README.md", "package.json"];
-  const others = ["bundled/attnscope.anywidget.js", "bundled/attnscope.global.js", ...documents];
+  const bundled = ["anywidget", "global", "gpu"].map((name) => `bundled/attnscope.${name}.js`);
+  const others = [...bundled, ...documents];
   expect(paths.filter((file) => !/^dist\/.+\.(js|d\.ts|wasm)$/.test(file)).sort()).toEqual(others.sort());
   // Nothing in dist/ is left from a source that is gone.
   for (const file of paths.filter((file) => /^dist\/(?!wasm\/).+\.js$/.test(file))) {
@@ -34,7 +35,10 @@ test("is small", () => {
 
 test("its notice names all that is compiled or bundled into it", () => {
   const notice = readFileSync(path.join(installed, "NOTICE"), "utf8");
-  const bindings = ["attnscope-bindings", "attnscope-files-bindings"].flatMap((crate) => ["-p", crate]);
+  const bindings = ["attnscope-bindings", "attnscope-files-bindings", "attnscope-gpu"].flatMap((crate) => [
+    "-p",
+    crate,
+  ]);
   const target = ["--target", "wasm32-unknown-unknown", "--edges", "normal,no-proc-macro", "--prefix", "none"];
   const tree = execFileSync("cargo", ["tree", "--offline", ...bindings, ...target, "--format", "{p}"], {
     cwd: repository,
@@ -55,7 +59,7 @@ test("says which sources its WebAssembly was compiled from", () => {
           .flatMap((name) => filesUnder(`${at}/${name}`))
       : [at];
   const hash = createHash("sha256");
-  for (const file of ["Cargo.toml", "Cargo.lock", "src", "files", "boundary", "bindings"].flatMap(filesUnder)) {
+  for (const file of ["Cargo.toml", "Cargo.lock", "src", "files", "boundary", "bindings", "gpu"].flatMap(filesUnder)) {
     hash.update(`\0${file}\0`).update(readFileSync(path.join(repository, file)));
   }
   const script = `import { createEngine } from "attnscope";
@@ -74,7 +78,7 @@ test.skipIf(!consumers)("publint finds nothing", async () => {
 
 test.skipIf(!consumers)("Are The Types Wrong finds nothing", () => {
   const attw = path.join(consumers, "node_modules/@arethetypeswrong/cli/dist/index.js");
-  const untyped = ["global", "anywidget", "engine.wasm", "engine-relaxed.wasm", "files.wasm"];
+  const untyped = ["global", "anywidget", "gpu", "engine.wasm", "engine-relaxed.wasm", "files.wasm"];
   const options = ["--profile", "esm-only", "--no-definitely-typed", "--exclude-entrypoints", ...untyped];
   const { status, stdout } = spawnSync(process.execPath, [attw, tarball, ...options], { encoding: "utf8" });
   expect(status, stdout).toBe(0);

@@ -383,6 +383,7 @@ export class Bench {
           if (isWhole) await this.#rebuild();
           await this.#remask();
           this.milliseconds = performance.now() - start;
+          this.info = this.#engine?.info ?? null;
         }
         if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
         if (this.problem === null) this.#shown = work;

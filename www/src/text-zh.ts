@@ -325,7 +325,12 @@ export const zh: Text = {
   copied: "已复制",
   notCopied: "不允许复制",
 
-  status: ({ backend, kernel, threads, version }) => `${backend} · ${kernel} · ${threads} 线程 · attnscope ${version}`,
+  status: ({ backend, adapter, noGpu, kernel, threads, version }) =>
+    [
+      adapter ? `${backend} ${adapter}` : backend,
+      ...(noGpu ? [`未用 GPU：${noGpu}`] : []),
+      `${kernel} · ${threads} 线程 · attnscope ${version}`,
+    ].join(" · "),
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
   starting: "正在启动引擎……",
   computing: (percent) => `正在计算 ${percent}%`,

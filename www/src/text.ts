@@ -353,8 +353,12 @@ export const en = {
   copied: "Copied",
   notCopied: "Copying is not allowed",
 
-  status: ({ backend, kernel, threads, version }: EngineInfo) =>
-    `${backend} · ${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
+  status: ({ backend, adapter, noGpu, kernel, threads, version }: EngineInfo) =>
+    [
+      adapter ? `${backend} ${adapter}` : backend,
+      ...(noGpu ? [`no GPU: ${noGpu}`] : []),
+      `${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
+    ].join(" · "),
   lastPass: (ms: string) => `last pass ${ms} ms`,
   starting: "Starting the engine …",
   computing: (percent: number) => `computing ${percent} %`,

@@ -3,6 +3,7 @@
 //!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
 
 use attnscope::analysis::{CellChange, HeadLabel, HeadPattern, MaskEffect, Moved, PatternScores};
+use attnscope::gpu_plan::{Binding, Buffer, Dispatch, GpuPlan, Read, Source};
 use attnscope::{
     Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Init, Mask, MaskAxes, MaskSize,
     MultiHeadAttentionOptions, NormKind, Operation, Positions, RemaskOptions, ScaledDotProductOptions, Stage,
@@ -75,7 +76,13 @@ fn types() -> String {
         HeadLabel,
         CellChange,
         MaskEffect,
-        Moved
+        Moved,
+        GpuPlan,
+        Buffer,
+        Source,
+        Dispatch,
+        Binding,
+        Read
     );
     text
 }

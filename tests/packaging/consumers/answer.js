@@ -9,3 +9,9 @@ export async function answer({ mask }, engine) {
   const [read] = Object.values(await engine.readTensors("[[1, 2], [3, 4]]", { format: "json" }));
   return { weights: [...weights.data], drawn: [...drawn.data], read: [...read.data] };
 }
+
+/** What it computes on a graphics processor. */
+export async function answerOnGpu(attnscope) {
+  const engine = await attnscope.createEngine({ backend: "webgpu" });
+  return { ...(await answer(attnscope, engine)), backend: engine.info.backend };
+}

@@ -1,5 +1,6 @@
 import * as attnscope from "attnscope";
-import { answer } from "../answer.js";
+import { answer, answerOnGpu } from "../answer.js";
 
 const engine = await attnscope.createEngine();
-postMessage(await answer(attnscope, engine));
+const given = await answer(attnscope, engine);
+postMessage({ ...given, onGpu: await answerOnGpu(attnscope) });

@@ -1,0 +1,12 @@
+export type BackendOption = "auto" | "cpu" | "webgpu";
+
+/** What computes, as far as it can change while an engine lives. */
+export interface BackendInfo {
+  readonly backend: "cpu" | "webgpu";
+  /** The graphics adapter, or null. */
+  readonly adapter: string | null;
+  /** Why no GPU computes, once one was looked for; else null. */
+  readonly noGpu: string | null;
+}
+
+export const CPU: BackendInfo = { backend: "cpu", adapter: null, noGpu: null };
