@@ -4,6 +4,7 @@ import { type Engine, type EngineOptions, engineOf } from "./engine.ts";
 import type { WasmSource } from "./wasm.ts";
 
 export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
+export type { BackendOption } from "./backend-info.ts";
 export type {
   AttentionResult,
   Engine,

@@ -62,21 +62,28 @@ markdown.renderer.rules.fence = (tokens, i) => {
   return role.endsWith(".js") ? `<figure><figcaption>${role}</figcaption>${shown}</figure>\n` : shown;
 };
 
-/** Gives headings the ids that hosts of Markdown give them, and links to other pages their addresses. */
+const GIVEN_ID = /\s*\{#(.+)\}$/;
+
+/** Gives headings the ids that stand behind them, or those that hosts of Markdown give, and links to other pages their addresses. */
 markdown.core.ruler.push("addresses", ({ tokens }) => {
   const used = new Map<string, number>();
   for (const [i, token] of tokens.entries()) {
     // The policy lets no attribute style a page.
     if (token.tag === "td" || token.tag === "th") token.attrs = null;
     if (token.type === "heading_open") {
-      const words = tokens[i + 1]?.children?.map(({ content }) => content).join("") ?? "";
+      const words = tokens[i + 1]?.children ?? [];
+      const last = words.at(-1);
+      const given = GIVEN_ID.exec(last?.content ?? "");
+      if (last) last.content = last.content.replace(GIVEN_ID, "");
       const id = words
+        .map(({ content }) => content)
+        .join("")
         .toLowerCase()
         .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
         .replaceAll(" ", "-");
       const count = used.get(id) ?? 0;
       used.set(id, count + 1);
-      token.attrSet("id", count === 0 ? id : `${id}-${count}`);
+      token.attrSet("id", given?.[1] ?? (count === 0 ? id : `${id}-${count}`));
     }
     for (const child of token.children ?? []) {
       const href = child.attrGet("href");
