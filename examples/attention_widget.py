@@ -1,6 +1,6 @@
 """Attention of a PyTorch model in a Jupyter notebook, from its tensors: without a server or a network.
 
-    pip install anywidget torch; npm install attnscope
+    pip install -r requirements.txt; npm install attnscope
 
     from attention_widget import Attention
     module = torch.nn.MultiheadAttention(16, 4, batch_first=True)
@@ -13,11 +13,14 @@ import pathlib
 import anywidget
 import traitlets
 
-SCRIPT = pathlib.Path("node_modules/attnscope/bundled/attnscope.anywidget.js")
+BUNDLED = "bundled/attnscope.anywidget.js"
+INSTALLED = pathlib.Path("node_modules/attnscope") / BUNDLED
+# In a checkout, after `npm run build`, the package need not be installed.
+BUILT = pathlib.Path(__file__).parent.parent / BUNDLED
 
 
 class Attention(anywidget.AnyWidget):
-    _esm = SCRIPT
+    _esm = INSTALLED if INSTALLED.exists() else BUILT
     weights = traitlets.Bytes().tag(sync=True)  # float32, row-major
     shape = traitlets.List().tag(sync=True)  # heads, queries, keys
     tokens = traitlets.List().tag(sync=True)

@@ -1,5 +1,5 @@
 // A widget of Jupyter notebooks, as anywidget loads it: bundled/attnscope.anywidget.js is made of this.
-import { AttnHeads, AttnLines } from "./elements.ts";
+import "./elements.ts";
 
 /** The synchronised values of a Python object, as anywidget gives them. */
 interface Model {
@@ -17,7 +17,8 @@ const TAKEN = ["weights", "shape", "tokens", "key_tokens"];
  * ("heads" or "lines"). What is selected is written to `selected`.
  */
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-  const view = model.get("look") === "lines" ? new AttnLines() : new AttnHeads();
+  // Every widget of a notebook loads this script anew, and only what the first one defined are elements of the page.
+  const view = document.createElement(model.get("look") === "lines" ? "attn-lines" : "attn-heads");
   const update = () => {
     const tokens = (name: string) => (model.get(name) ?? []) as string[];
     const { buffer, byteOffset, byteLength } = model.get("weights") as DataView<ArrayBuffer>;

@@ -25,13 +25,14 @@ export interface Drawn {
   generator?: Generator;
 }
 
-type Sizes<T extends { dModel: number; nHeads: number }> = Pick<T, "dModel" | "nHeads"> & Partial<Omit<T, "seed">>;
+type Needed = "dModel" | "nHeads";
+type Sizes<T extends Record<Needed, number>> = Pick<T, Needed> & Partial<Omit<T, Needed | "seed">>;
 
 /** Options of `engine.multiHeadAttention`. */
-export type MultiHeadAttentionOptions = Sizes<RustMultiHeadAttentionOptions> & Drawn;
+export interface MultiHeadAttentionOptions extends Sizes<RustMultiHeadAttentionOptions>, Drawn {}
 
 /** Options of `engine.transformer` and `engine.decoder`; without `nLayers`, of a block. */
-export type TransformerOptions = Sizes<RustTransformerOptions> & Drawn;
+export interface TransformerOptions extends Sizes<RustTransformerOptions>, Drawn {}
 
 /** What every pass may say. */
 interface PassOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>

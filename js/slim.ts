@@ -4,6 +4,7 @@ import { type Engine, type EngineOptions, engineOf } from "./engine.ts";
 import type { WasmSource } from "./wasm.ts";
 
 export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
+export type { BackendOption } from "./backend-info.ts";
 export type {
   AttentionResult,
   Engine,
@@ -55,9 +56,11 @@ export type {
   TransformerBlock,
   TransformerOptions,
 } from "./modules.ts";
+export type { AxisOption, LayerNormOptions, Ops, RmsNormOptions, RotaryOptions } from "./ops.ts";
 export { type Place, Selection } from "./selection.ts";
 export { type NestedArray, type Tensor, type TensorLike, tensor } from "./tensor.ts";
-export { type Remasked, type RemaskOptions, Trace, type TraceJson } from "./trace.ts";
+export { type Asked, type LayerOption, type Remasked, type RemaskOptions, Trace, type TraceJson } from "./trace.ts";
+export type { WasmSource } from "./wasm.ts";
 export type { WatchOptions } from "./watch.ts";
 
 /** How an engine is made of parts that the caller brings. */

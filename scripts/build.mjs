@@ -1,10 +1,11 @@
-// Builds everything, in six steps; a step is skipped while its inputs are what they were.
+// Builds everything, in seven steps; a step is skipped while its inputs are what they were.
 //   xtask     the build tools, compiled for this machine
 //   types     js/generated.ts: TypeScript declarations of the Rust types
 //   shaders   js/gpu/shaders.ts: the GPU's kernels as text
 //   wasm      js/wasm/: the engine and its glue
 //   package   dist/ and bundled/: what npm publishes
 //   site      dist-site/: the page
+//   docs      dist-site/docs/: the documentation, which goes with the site
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -140,3 +141,15 @@ step(
 step("site", { inputs: ["dist", "www", "package-lock.json"], output: "dist-site/index.html" }, () => {
   npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
 });
+
+step(
+  "docs",
+  {
+    inputs: ["dist", "docs/site", "www/src/app.css", "tsconfig.build.json", "package-lock.json"],
+    output: "dist-site/docs/index.html",
+  },
+  () => {
+    npx("typedoc/bin/typedoc", "--options", "docs/site/typedoc.json", "--logLevel", "Warn");
+    npx("vite/bin/vite.js", "build", "docs/site", "--logLevel", "warn");
+  },
+);

@@ -20,10 +20,13 @@ self.addEventListener("activate", (event) => {
   event.waitUntil(drop());
 });
 
-// What was kept is of this build and answers at once; anything else of this site is fetched, and kept.
+// What was kept is of this build and answers at once; anything else of this site is fetched, and kept, but for the documentation, whose
+// builds are its own.
 self.addEventListener("fetch", (event) => {
   const { request } = event;
-  const isOurs = new URL(request.url).href.startsWith(self.registration.scope);
+  const { scope } = self.registration;
+  const { href } = new URL(request.url);
+  const isOurs = href.startsWith(scope) && !href.startsWith(`${scope}docs/`);
   if (request.method !== "GET" || !isOurs) return;
   const answer = async () => {
     const cache = await caches.open(CACHE);

@@ -11,7 +11,7 @@ export { type LegendOptions, legend } from "./legend.ts";
 export { type MaskEditorOptions, maskEditor } from "./mask-editor.ts";
 export type { Cell, Matrix } from "./matrix.ts";
 export { number } from "./number.ts";
-export { isDark, type PaletteName, palette, step } from "./palette.ts";
+export { isDark, type Palette, type PaletteName, palette, type Rgb, step } from "./palette.ts";
 export type { Outside } from "./peaks.ts";
 export { rowBars } from "./row-bars.ts";
 export type { ColorScale, ScaleKind } from "./scale.ts";

@@ -1,9 +1,8 @@
-// As a notebook does: the script comes as text, without an address, and numbers as bytes among others.
+// As a notebook does: the script comes as text, without an address and anew for each widget, and numbers as bytes among others.
 import * as attnscope from "/node_modules/attnscope/dist/index.js";
 import { answer } from "../answer.js";
 
 const script = await (await fetch("/node_modules/attnscope/bundled/attnscope.anywidget.js")).blob();
-const { default: widget } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
 
 const given = await answer(attnscope, await attnscope.createEngine());
 const message = new Uint8Array(17);
@@ -16,5 +15,9 @@ const model = {
   on() {},
   off() {},
 };
-widget.render({ model, el: document.querySelector("#app") });
+for (const look of ["heads", "lines"]) {
+  values.look = look;
+  const { default: widget } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  widget.render({ model, el: document.querySelector("#app") });
+}
 globalThis.answer = given;

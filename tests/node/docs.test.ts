@@ -1,0 +1,75 @@
+// The code in the documentation, run from its Markdown against the built package. What a program prints must be what stands in the
+// comments beside or below the lines that print. Parts of pages are drawn in tests/browser/docs.spec.ts.
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Block, blocksOf } from "../../docs/site/blocks.ts";
+import { guides } from "../../docs/site/pages.ts";
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+const PYTHON = process.env.PYTHON ?? "python3";
+const hasTorch = spawnSync(PYTHON, ["-c", "import torch"]).status === 0;
+
+// In the repository, so that "attnscope" is the built package.
+const FOLDER = at(`../../target/docs-run-${process.pid}`);
+
+const LANGUAGES = {
+  js: { comment: "//", run: (code: string) => run(process.execPath, ["--input-type=module"], code) },
+  python: { comment: "#", run: (code: string) => run(PYTHON, ["-"], code) },
+};
+
+function run(program: string, options: string[], input: string): string[] {
+  return execFileSync(program, options, { cwd: FOLDER, input, encoding: "utf8" }).split("\n").slice(0, -1);
+}
+
+/** The comments that say what is printed. */
+function expected(code: string, comment: string): string[] {
+  let follows = false;
+  return code.split("\n").flatMap((line) => {
+    const [, before = line, said] = new RegExp(`^(|.*?\\s)${comment} (.*)$`).exec(line) ?? [];
+    const prints = /(console\.log|print)\(/.test(before);
+    follows = prints || (follows && said !== undefined && before.trim() === "");
+    return follows && said !== undefined ? [said] : [];
+  });
+}
+
+beforeAll(() => {
+  mkdirSync(FOLDER, { recursive: true });
+  cpSync(at("../golden/samples"), FOLDER, { recursive: true });
+  cpSync(at("docs"), FOLDER, { recursive: true });
+});
+afterAll(() => rmSync(FOLDER, { recursive: true }));
+
+const pages = guides.map(({ name, source }) => ({ name, blocks: blocksOf(source) }));
+const isRun = ({ role }: Block) => role !== "not-run";
+
+test("every page is among the guides", () => {
+  const files = readdirSync(at("../../docs/site")).filter((file) => file.endsWith(".md"));
+  expect(files.sort()).toEqual(guides.map(({ name }) => `${name}.md`).sort());
+});
+
+test("every block of code is run, or says that it is not", () => {
+  for (const { name, blocks } of pages) {
+    for (const { language, line } of blocks.filter((block) => !isRun(block))) {
+      console.warn(`docs/site/${name}.md:${line}: ${language} IS NOT RUN`);
+    }
+    expect(["html", ...Object.keys(LANGUAGES)]).toEqual(
+      expect.arrayContaining(blocks.filter(isRun).map(({ language }) => language)),
+    );
+  }
+  if (!hasTorch) console.warn(`${PYTHON} has no PyTorch: PYTHON IN THE DOCUMENTATION WAS NOT RUN`);
+});
+
+// What Python writes, JavaScript reads.
+describe.each(["python", "js"] as const)("%s", (language) => {
+  const { comment, run } = LANGUAGES[language];
+  const programs = pages.flatMap(({ name, blocks }) => {
+    const code = blocks.filter((block) => block.language === language && isRun(block)).map(({ code }) => code);
+    return code.length > 0 ? [[`${name}.md`, code.join("\n")] as const] : [];
+  });
+  test.skipIf(language === "python" && !hasTorch).each(programs)("%s prints what it says", (_, code) => {
+    expect(run(code)).toEqual(expected(code, comment));
+  });
+});
