@@ -61,8 +61,9 @@ test("a mask is painted, and told", async ({ page }) => {
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Space");
   await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", "query a, key b, hidden");
-  const told = (await events(page)).filter(({ type }) => type === "maskchange");
-  expect(told.map(({ detail }) => (detail as { shape: number[] }).shape)).toEqual([[3, 3]]);
+  // It is told once a frame.
+  const told = async () => (await events(page)).filter(({ type }) => type === "maskchange");
+  await expect.poll(told).toEqual([{ type: "maskchange", detail: expect.objectContaining({ shape: [3, 3] }) }]);
   const works = await page.evaluate(async () => {
     const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
     const { allowed } = document.querySelector("attn-mask") as HTMLElementTagNameMap["attn-mask"];

@@ -82,6 +82,8 @@ test("after the first visit the page opens without a network", async ({ page, co
     const urls = kept.flat().map(({ url }) => url);
     return urls.some((url) => url.endsWith(".wasm")) && urls.some((url) => url.endsWith(".js"));
   });
+  // What is kept answers once the worker has taken the page over.
+  await page.waitForFunction(() => navigator.serviceWorker.controller?.state === "activated");
   await context.setOffline(true);
   await page.reload();
   await expect(page.getByTestId("status")).toContainText("simd");

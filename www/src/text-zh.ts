@@ -332,6 +332,7 @@ export const zh: Text = {
       `${kernel} · ${threads} 线程 · attnscope ${version}`,
     ].join(" · "),
   lastPass: (ms) => `上次计算 ${ms} 毫秒`,
+  documentation: "文档",
   starting: "正在启动引擎……",
   computing: (percent) => `正在计算 ${percent}%`,
   cancel: "取消",

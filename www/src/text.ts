@@ -360,6 +360,7 @@ export const en = {
       `${kernel} · ${threads} ${threads === 1 ? "thread" : "threads"} · attnscope ${version}`,
     ].join(" · "),
   lastPass: (ms: string) => `last pass ${ms} ms`,
+  documentation: "documentation",
   starting: "Starting the engine …",
   computing: (percent: number) => `computing ${percent} %`,
   cancel: "Cancel",
