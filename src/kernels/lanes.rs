@@ -54,24 +54,33 @@ mod simd128 {
             #[cfg(not(target_feature = "relaxed-simd"))]
             Self(f32x4_add(f32x4_mul(self.0, by.0), plus.0))
         }
-        /// The larger; NaN where either is NaN.
+        /// The larger; self where either is NaN. One instruction, where that which gives NaN is many.
         #[inline(always)]
         pub fn max(self, other: Self) -> Self {
-            Self(f32x4_max(self.0, other.0))
+            Self(f32x4_pmax(self.0, other.0))
         }
-        /// The smaller; NaN where either is NaN.
+        /// The smaller; self where either is NaN.
         #[inline(always)]
         pub fn min(self, other: Self) -> Self {
-            Self(f32x4_min(self.0, other.0))
+            Self(f32x4_pmin(self.0, other.0))
+        }
+        /// Bits of 1 where either is NaN.
+        #[inline(always)]
+        pub fn unordered(self, other: Self) -> Self {
+            Self(v128_or(f32x4_ne(self.0, self.0), f32x4_ne(other.0, other.0)))
+        }
+        #[inline(always)]
+        pub fn has_bits(self) -> bool {
+            v128_any_true(self.0)
         }
         #[inline(always)]
         pub fn nearest(self) -> Self {
             Self(f32x4_nearest(self.0))
         }
-        /// 2 to the power of whole numbers from -126 to 127.
+        /// 2 to the power of whole numbers from -126 to 127. With 1.5 · 2^23 added, a whole number stands in the lowest bits.
         #[inline(always)]
         pub fn power_of_two(self) -> Self {
-            Self(i32x4_shl(i32x4_add(i32x4_trunc_sat_f32x4(self.0), i32x4_splat(127)), 23))
+            Self(i32x4_shl(f32x4_add(self.0, f32x4_splat(12_582_912.0 + 127.0)), 23))
         }
         #[inline(always)]
         pub fn transposed([a, b, c, d]: [Self; 4]) -> [Self; 4] {
@@ -147,11 +156,19 @@ mod scalar {
         }
         #[inline(always)]
         pub fn max(self, other: Self) -> Self {
-            self.each(other, |x, y| if x > y || x.is_nan() { x } else { y })
+            self.each(other, |x, y| if x < y { y } else { x })
         }
         #[inline(always)]
         pub fn min(self, other: Self) -> Self {
-            self.each(other, |x, y| if x < y || x.is_nan() { x } else { y })
+            self.each(other, |x, y| if y < x { y } else { x })
+        }
+        #[inline(always)]
+        pub fn unordered(self, other: Self) -> Self {
+            self.each(other, |x, y| if x.is_nan() || y.is_nan() { f32::from_bits(u32::MAX) } else { 0.0 })
+        }
+        #[inline(always)]
+        pub fn has_bits(self) -> bool {
+            self.0.iter().any(|x| x.to_bits() != 0)
         }
         #[inline(always)]
         pub fn nearest(self) -> Self {
@@ -192,11 +209,10 @@ impl Lanes {
         (a + b) + (c + d)
     }
 
-    /// The largest; NaN where one is NaN.
+    /// The largest of numbers of which none is NaN.
     #[inline(always)]
     pub fn largest(self) -> f32 {
-        let larger = |x: f32, y: f32| if x > y || x.is_nan() { x } else { y };
         let [a, b, c, d] = self.to_array();
-        larger(larger(a, b), larger(c, d))
+        a.max(b).max(c.max(d))
     }
 }

@@ -19,7 +19,12 @@ pub(crate) fn largest(row: &[f32]) -> f32 {
     let (fours, rest) = row.as_chunks::<4>();
     let mut last = [f32::NEG_INFINITY; 4];
     last[..rest.len()].copy_from_slice(rest);
-    fours.iter().fold(load(&last), |max, four| max.max(load(four))).largest()
+    let (mut max, mut strange) = (load(&last), load(&last).unordered(load(&last)));
+    for four in fours {
+        strange = strange.unordered(load(four));
+        max = max.max(load(four));
+    }
+    if strange.has_bits() { f32::NAN } else { max.largest() }
 }
 
 /// row = exp(row - max) / sum
@@ -29,21 +34,24 @@ pub(crate) fn shares(row: &mut [f32], max: f32) {
     last[..rest.len()].copy_from_slice(rest);
     let max = Lanes::splat(max);
     let mut sum = Lanes::splat(0.0);
-    for four in fours.iter_mut().chain([&mut last]) {
+    fours.iter_mut().chain([&mut last]).for_each(|four| {
         let power = exp(load(four).sub(max));
         sum = sum.add(power);
-        *four = power.to_array();
-    }
+        store(power, four);
+    });
     let sum = Lanes::splat(sum.sum());
-    for four in fours.iter_mut().chain([&mut last]) {
-        *four = load(four).div(sum).to_array();
-    }
+    fours.iter_mut().chain([&mut last]).for_each(|four| store(load(four).div(sum), four));
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
 fn load(four: &[f32; 4]) -> Lanes {
     // SAFETY: there are four.
     unsafe { Lanes::load(four.as_ptr()) }
+}
+
+fn store(lanes: Lanes, four: &mut [f32; 4]) {
+    // SAFETY: there are four.
+    unsafe { lanes.store(four.as_mut_ptr()) }
 }
 
 #[cfg(test)]
