@@ -12,10 +12,12 @@ export const variants = Object.keys(GRAPHS);
 const HIDDEN = -1e9;
 const SOFTMAXED = 3; // of Attention's last output: the weights rather than scores
 
-export async function start(variant, { threads }) {
-  const ort = await import("onnxruntime-web");
+export const start = async (variant, where) => graphsOn("wasm", await import("onnxruntime-web"), variant, where);
+
+/** The kinds of work on a backend, of the build that has it. */
+export function graphsOn(backend, ort, variant, { threads }) {
   ort.env.wasm.numThreads = threads;
-  const options = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
+  const options = { executionProviders: [backend], graphOptimizationLevel: "all" };
 
   async function job(graph, x, names) {
     const session = await ort.InferenceSession.create(model(graph), options);
