@@ -13,7 +13,9 @@ const GPU_ARGS = [
   "--enable-unsafe-webgpu",
   // Exact timestamps, and what an adapter is.
   "--enable-webgpu-developer-features",
-  ...(process.platform === "linux" ? ["--enable-features=Vulkan", "--use-angle=vulkan", "--disable-vulkan-surface"] : []),
+  ...(process.platform === "linux"
+    ? ["--enable-features=Vulkan", "--use-angle=vulkan", "--disable-vulkan-surface"]
+    : []),
 ];
 
 const PEERS = "/benches/node_modules";
@@ -96,19 +98,19 @@ export const measureInBrowser = (plan, threads) =>
   });
 
 /** On a graphics processor; its kernels are timed in a page of their own, whose WebGPU is wrapped for it. */
-export const measureOnGpu = ({ cases, rounds }, threads) =>
+export const measureOnGpu = (plan, threads) =>
   serving(threads, GPU_ARGS, async ({ newPage, name }) => {
     const page = await talking(newPage);
     const { adapter, isProgram } = await call(page, "gpu.mjs", "describe");
     const isTooLarge = ({ size }) => isProgram && size === "XL";
-    const plan = { on: "webgpu", cases: cases.filter((spec) => !isTooLarge(spec)), rounds };
-    const result = await call(page, "measure.mjs", "measure", plan, { threads, peers: PEERS });
-    const missed = cases.filter(isTooLarge).map(({ work, size, causal }) => {
+    const cases = plan.cases.filter((spec) => !isTooLarge(spec));
+    const result = await call(page, "measure.mjs", "measure", { ...plan, cases }, { threads, peers: PEERS });
+    const missed = plan.cases.filter(isTooLarge).map(({ work, size, causal }) => {
       return { contender: "everyone", variant: "all", work, size, causal, reason: "takes a program seconds" };
     });
-    const shapes = plan.cases.filter(({ causal }) => !causal);
+    const shapes = cases.filter(({ causal }) => !causal);
     const passes = shapes.flatMap((spec) => ["mha", "output"].map((work) => ({ ...spec, work })));
-    const kernels = await call(await talking(newPage), "kernels.mjs", "kernels", passes, rounds);
+    const kernels = await call(await talking(newPage), "kernels.mjs", "kernels", passes, plan.rounds);
     return { runtime: name, adapter, ...result, notRun: [...result.notRun, ...missed], kernels };
   });
 

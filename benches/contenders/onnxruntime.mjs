@@ -12,12 +12,13 @@ export const variants = Object.keys(GRAPHS);
 const HIDDEN = -1e9;
 const SOFTMAXED = 3; // of Attention's last output: the weights rather than scores
 
-export const start = async (variant, where) => graphsOn("wasm", await import("onnxruntime-web"), variant, where);
+export const start = async (variant, where) =>
+  graphsOn(await import("onnxruntime-web"), { executionProviders: ["wasm"] }, variant, where);
 
-/** The kinds of work on a backend, of the build that has it. */
-export function graphsOn(backend, ort, variant, { threads }) {
+/** The kinds of work, with the options of a session that say where. */
+export function graphsOn(ort, backend, variant, { threads }) {
   ort.env.wasm.numThreads = threads;
-  const options = { executionProviders: [backend], graphOptimizationLevel: "all" };
+  const options = { ...backend, graphOptimizationLevel: "all" };
 
   async function job(graph, x, names) {
     const session = await ort.InferenceSession.create(model(graph), options);
