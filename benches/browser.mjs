@@ -7,12 +7,14 @@ import { gzipSync } from "node:zlib";
 import { CHROMIUM_ARGS, chromium } from "../scripts/browsers.mjs";
 import { contenders } from "./contenders/index.mjs";
 
-/** Lets WebGPU have the graphics processor, on Linux by way of Vulkan; where there is none, Chromium's SwiftShader plays one. */
-const GPU_ARGS = [
+// Exact timestamps, and what an adapter is.
+const WEBGPU = ["--enable-unsafe-webgpu", "--enable-webgpu-developer-features"];
+/** With WebGPU on SwiftShader, a program in Chromium. */
+const PLAYED_GPU = [...CHROMIUM_ARGS, ...WEBGPU];
+/** With WebGPU on the machine's graphics processor, on Linux by way of Vulkan. */
+const REAL_GPU = [
   ...CHROMIUM_ARGS.filter((arg) => arg !== "--disable-gpu"),
-  "--enable-unsafe-webgpu",
-  // Exact timestamps, and what an adapter is.
-  "--enable-webgpu-developer-features",
+  ...WEBGPU,
   ...(process.platform === "linux"
     ? ["--enable-features=Vulkan", "--use-angle=vulkan", "--disable-vulkan-surface"]
     : []),
@@ -97,9 +99,16 @@ export const measureInBrowser = (plan, threads) =>
     return { runtime: name, ...result };
   });
 
+/** Chromium's arguments for WebGPU: its own program only where it finds no graphics processor, where Vulkan may end its GPU process. */
+const gpuArgs = (threads) =>
+  serving(threads, REAL_GPU, async ({ newPage }) => {
+    const { isProgram } = await call(await newPage(), "gpu.mjs", "describe");
+    return isProgram ? PLAYED_GPU : REAL_GPU;
+  }).catch(() => PLAYED_GPU);
+
 /** On a graphics processor; its kernels are timed in a page of their own, whose WebGPU is wrapped for it. */
-export const measureOnGpu = (plan, threads) =>
-  serving(threads, GPU_ARGS, async ({ newPage, name }) => {
+export const measureOnGpu = async (plan, threads) =>
+  serving(threads, await gpuArgs(threads), async ({ newPage, name }) => {
     const page = await talking(newPage);
     const { adapter, isProgram } = await call(page, "gpu.mjs", "describe");
     const isTooLarge = ({ size }) => isProgram && size === "XL";
