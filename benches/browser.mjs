@@ -99,7 +99,7 @@ export const measureInBrowser = (plan, threads) =>
     return { runtime: name, ...result };
   });
 
-/** Chromium's arguments for WebGPU: its own program only where it finds no graphics processor, where Vulkan may end its GPU process. */
+/** Chromium's arguments for WebGPU. Where it finds no graphics processor, looking for one by Vulkan may end what would play one. */
 const gpuArgs = (threads) =>
   serving(threads, REAL_GPU, async ({ newPage }) => {
     const { isProgram } = await call(await newPage(), "gpu.mjs", "describe");
@@ -114,13 +114,18 @@ export const measureOnGpu = async (plan, threads) =>
     const isTooLarge = ({ size }) => isProgram && size === "XL";
     const cases = plan.cases.filter((spec) => !isTooLarge(spec));
     const result = await call(page, "measure.mjs", "measure", { ...plan, cases }, { threads, peers: PEERS });
-    const missed = plan.cases.filter(isTooLarge).map(({ work, size, causal }) => {
+    const notRun = plan.cases.filter(isTooLarge).map(({ work, size, causal }) => {
       return { contender: "everyone", variant: "all", work, size, causal, reason: "takes a program seconds" };
     });
     const shapes = cases.filter(({ causal }) => !causal);
     const passes = shapes.flatMap((spec) => ["mha", "output"].map((work) => ({ ...spec, work })));
-    const kernels = await call(await talking(newPage), "kernels.mjs", "kernels", passes, plan.rounds);
-    return { runtime: name, adapter, ...result, notRun: [...result.notRun, ...missed], kernels };
+    const ofItsOwn = await talking(newPage);
+    const kernels = await call(ofItsOwn, "kernels.mjs", "kernels", passes, plan.rounds).catch(({ message }) => {
+      const [reason] = message.split("\n");
+      notRun.push({ contender: "attnscope", variant: "webgpu", work: "kernels", reason });
+      return [];
+    });
+    return { runtime: name, adapter, ...result, notRun: [...result.notRun, ...notRun], kernels };
   });
 
 /** A race of starts: `{ spec, entrants }`, each with the bytes of what it fetched, compressed by gzip. */
