@@ -1,6 +1,7 @@
 // All that is measured in one page, or in Node.js.
 import { contenders } from "./contenders/index.mjs";
-import { peak, VARIANTS } from "./peak.mjs";
+import { gpuPeak } from "./gpu.mjs";
+import { peaks } from "./peak.mjs";
 import { race, warmUp } from "./rounds.mjs";
 import { check, reference, WARM_UP, WrongResult, withNumbers } from "./work.mjs";
 
@@ -8,16 +9,16 @@ const label = ({ contender, variant }) => `${contender}, ${variant}`;
 
 /**
  * `{ peak, races, notRun }`: a race is a case with, for each entrant, its samples in milliseconds, one a round.
- * Of all contenders, or of those named in `only`; `where` is what they start with.
+ * Of all contenders on "cpu" or "webgpu", or of those named in `only`; `where` is what they start with.
  */
-export async function measure({ cases, rounds, only }, where) {
+export async function measure({ on, cases, rounds, only }, where) {
   const notRun = [];
   const miss = (entrant, { message }, { work, size, causal } = {}) => {
     notRun.push({ ...entrant, ...(work && { work, size, causal }), reason: message });
     console.log(`NOT RUN: ${label(entrant)}: ${work ? `${work} ${size}: ` : ""}${message}`);
   };
   const started = [];
-  for (const { kind, name, variants, start } of contenders.filter(({ name }) => !only || only.includes(name))) {
+  for (const { kind, name, variants, start } of contenders[on].filter(({ name }) => !only || only.includes(name))) {
     for (const variant of variants) {
       const entrant = { kind, contender: name, variant };
       try {
@@ -53,8 +54,7 @@ export async function measure({ cases, rounds, only }, where) {
     for (const { job } of ready) await job.free?.();
   };
 
-  const peaks = {};
-  for (const variant of VARIANTS) peaks[variant] = await peak(variant);
+  const peak = await (on === "webgpu" ? gpuPeak() : peaks());
 
   const wanted = new Set(cases.map(({ work }) => work));
   for (const spec of WARM_UP.filter(({ work }) => wanted.has(work))) {
@@ -76,14 +76,14 @@ export async function measure({ cases, rounds, only }, where) {
       `${spec.work} ${spec.size}${spec.causal ? ", causal" : ""}: ${ready.length} contenders, ${rounds} rounds`,
     );
   }
-  return { peak: peaks, races, notRun };
+  return { peak, races, notRun };
 }
 
 /** Milliseconds from the import of a contender's code to its first result, which is checked; for a fresh page. */
 export async function firstResult(contender, variant, spec, where) {
   const problem = withNumbers(spec);
   const expected = reference(problem);
-  const { start } = contenders.find(({ name }) => name === contender);
+  const { start } = contenders.cpu.find(({ name }) => name === contender);
   const begin = performance.now();
   const works = await start(variant, where);
   const job = await works.mha(problem);

@@ -11,7 +11,7 @@ const STEPS = {
 };
 const OPERATIONS = { simd128: 4, relaxed: 8 };
 
-export const VARIANTS = Object.keys(STEPS);
+const VARIANTS = Object.keys(STEPS);
 
 /** A module that exports `run8`, `run10`, ...: each takes how many times to go round. */
 export function peakText(variant) {
@@ -32,7 +32,7 @@ export function peakText(variant) {
 }
 
 /** GFLOP/s: the best of many short runs, for what disturbs them only slows them. */
-export async function peak(variant) {
+async function peak(variant) {
   const { exports } = await WebAssembly.instantiate(await compiled(`target/bench/peak-${variant}.wasm`), {});
   const TIMES = 200_000;
   const RUNS = 100;
@@ -44,4 +44,11 @@ export async function peak(variant) {
     }),
   );
   return Math.max(...rates);
+}
+
+/** GFLOP/s of each build. */
+export async function peaks() {
+  const found = {};
+  for (const variant of VARIANTS) found[variant] = await peak(variant);
+  return found;
 }

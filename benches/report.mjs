@@ -39,10 +39,24 @@ function ratiosOf(race, threads) {
     });
 }
 
+/** A kernel of a pass: what it does in a second, and what share that is of the most that the device does. */
+function kernelOf({ shader, shape, dispatches, operations, bytes, samples }, peak) {
+  const medianMs = median(samples);
+  const gflops = operations ? operations / medianMs / 1e6 : null;
+  const gbps = bytes / medianMs / 1e6;
+  const ofPeak = { computing: gflops && gflops / peak.gflops, copying: gbps / peak.gbps };
+  return { shader, shape, dispatches, medianMs, gflops, gbps, ofPeak };
+}
+
 /** What `--json` writes. */
-export function figures({ env, peak, races }) {
+export function figures({ env, peak, races, kernels }) {
   const of = (each) => races.flatMap((race) => each(race, env.threads));
-  return { env, peak, runs: of(runsOf), ratios: of(ratiosOf) };
+  const ofKernels = kernels?.map(({ spec: { work, size }, whole, kernels }) => {
+    const rest = whole.map((time, round) => kernels.reduce((left, { samples }) => left - samples[round], time));
+    const own = kernels.map((kernel) => kernelOf(kernel, peak));
+    return { work, size, medianMs: median(whole), restMs: median(rest), kernels: own };
+  });
+  return { env, peak, runs: of(runsOf), ratios: of(ratiosOf), ...(ofKernels && { kernels: ofKernels }) };
 }
 
 const TITLES = {
@@ -74,15 +88,15 @@ function caseTable({ spec, entrants }, { env, peak }, { runs, ratios }) {
     .toSorted((a, b) => a.run.medianMs - b.run.medianMs)
     .map(({ entrant, run }) => {
       const ratio = ratios.find(({ ours, work, ...at }) => here(at) && work === run.work && ours === fullName(run));
-      // A build without relaxed instructions has the lower peak.
-      const limit = run.variant.startsWith("relaxed") ? peak.relaxed : peak.simd128;
+      // A build without relaxed instructions has the lower peak; a graphics processor has one.
+      const limit = peak.gflops ?? (run.variant.startsWith("relaxed") ? peak.relaxed : peak.simd128);
       return [
         rowName(entrant),
         ms(run.medianMs),
         `${ms(run.minMs)} to ${ms(run.maxMs)}`,
         ...(run.work === "start"
           ? [`${Math.round(env.bytes[fullName(run)] / 1000)} kB`]
-          : [run.gflops.toFixed(1), `${Math.round((100 * run.gflops) / limit)} %`]),
+          : [run.gflops.toPrecision(3), `${Math.round((100 * run.gflops) / limit)} %`]),
         ratio ? `${ratio.ratio.toFixed(2)} x ${ratio.bestPeer}` : "",
       ];
     });
@@ -123,6 +137,30 @@ function overview(races, { runs, ratios }) {
   });
 }
 
+/** How long each kernel of a pass takes, and what is left of the pass for copies and JavaScript. */
+function kernelTable({ work, size, medianMs, restMs, kernels }) {
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const rows = kernels.map(({ shader, shape, dispatches, medianMs: taken, gflops, gbps, ofPeak }) => [
+    shader,
+    shape,
+    dispatches,
+    ms(taken),
+    percent(taken / medianMs),
+    ...(gflops ? [gflops.toPrecision(3), percent(ofPeak.computing)] : ["", ""]),
+    gbps.toPrecision(3),
+    percent(ofPeak.copying),
+  ]);
+  const head = ["kernel", "of", "dispatches", "ms", "of the pass", "GFLOP/s", "of the peak", "GB/s", "of the peak"];
+  const last = ["copies and JavaScript", "", "", ms(restMs), percent(restMs / medianMs), "", "", "", ""];
+  return [`### The kernels of a pass: ${TITLES[work]}, ${size}`, "", ...table(head, [...rows, last]), ""];
+}
+
+/** What the machine can do at most. */
+const peakLine = ({ gflops, gbps, ...builds }) =>
+  gflops
+    ? `Peak: ${gflops.toPrecision(3)} GFLOP/s in registers, ${gbps.toPrecision(3)} GB/s read and written by a copy`
+    : `Peak in registers: simd128 ${builds.simd128.toFixed(1)} GFLOP/s, relaxed ${builds.relaxed.toFixed(1)} GFLOP/s`;
+
 /** Tables for people, as Markdown. */
 export function tables(result, summary) {
   const { env, peak, races } = result;
@@ -131,9 +169,9 @@ export function tables(result, summary) {
     return [fullName({ contender, variant }), what, reason];
   });
   return [
-    `${env.date}, ${env.runtime}, ${env.cores} cores (${env.load.toFixed(1)} busy before), ${env.threads} thread, ${env.rounds} rounds`,
+    `${env.date}, ${env.runtime}${env.adapter ? `, ${env.adapter}` : ""}, ${env.cores} cores (${env.load.toFixed(1)} busy before), ${env.threads} thread, ${env.rounds} rounds`,
     "",
-    `Peak in registers: simd128 ${peak.simd128.toFixed(1)} GFLOP/s, relaxed ${peak.relaxed.toFixed(1)} GFLOP/s`,
+    peakLine(peak),
     "",
     Object.entries(env.versions)
       .map(([name, version]) => `${name} ${version}`)
@@ -143,6 +181,7 @@ export function tables(result, summary) {
     "## All sizes",
     "",
     ...overview(races, summary),
+    ...(summary.kernels ?? []).flatMap(kernelTable),
     ...(missing.length ? ["### Not run", "", ...table(["contender", "what", "why"], missing), ""] : []),
   ].join("\n");
 }

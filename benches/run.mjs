@@ -1,4 +1,5 @@
 // npm run bench [-- --node] [-- --only mha] [-- --size L] [-- --rounds 9] [-- --threads 1] [-- --json FILE]
+// npm run bench -- webgpu [--size L] [--rounds 9] [--json FILE]    attention on a graphics processor
 // npm run bench -- --growth FILE.svg    how our own time grows instead
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
@@ -6,16 +7,31 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { fail } from "../scripts/cargo.mjs";
-import { measureInBrowser, startsInBrowser } from "./browser.mjs";
+import { measureInBrowser, measureOnGpu, startsInBrowser } from "./browser.mjs";
 import { build } from "./build.mjs";
 import { GROWTH, growth } from "./growth.mjs";
 import { measure } from "./measure.mjs";
 import { figures, fullName, tables } from "./report.mjs";
 import { ATTENTION, cases, WORK } from "./work.mjs";
 
+/** Packages and crates that stand against ours. */
+const MEASURED = {
+  cpu: [
+    "@jax-js/jax",
+    "@tensorflow/tfjs-backend-wasm",
+    "@tensorflow/tfjs-core",
+    "onnxruntime-web",
+    "ndarray",
+    "gemm",
+    "rten-gemm",
+  ],
+  webgpu: ["@tensorflow/tfjs-backend-webgpu", "@tensorflow/tfjs-core", "onnxruntime-web"],
+};
+
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
-const { values: options } = parseArgs({
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     node: { type: "boolean" },
     only: { type: "string" },
@@ -30,17 +46,27 @@ const { only, size } = options;
 const [rounds, threads] = [Number(options.rounds), Number(options.threads)];
 const works = [...Object.keys(WORK), "start"];
 if (only && !works.includes(only)) fail(`--only is one of ${works.join(", ")}`);
+const [on = "cpu", ...others] = positionals;
+if (!Object.hasOwn(MEASURED, on) || others.length > 0) fail(`what is measured is "cpu" or "webgpu"`);
+if (on === "webgpu" && (options.node || options.growth || (only && only !== "mha")))
+  fail("webgpu measures attention in a browser");
 
 /** What was measured, of the packages and crates. */
 function versions() {
   const { version } = JSON.parse(readFileSync("package.json", "utf8"));
   const { dependencies } = JSON.parse(readFileSync("benches/package.json", "utf8"));
   const lock = readFileSync("Cargo.lock", "utf8");
-  const crates = ["ndarray", "gemm", "rten-gemm"].map((name) => [
-    name,
-    lock.match(new RegExp(`name = "${name}"\nversion = "(.*)"`))[1],
-  ]);
-  return { attnscope: version, ...dependencies, ...Object.fromEntries(crates) };
+  const versionOf = (name) => dependencies[name] ?? lock.match(new RegExp(`name = "${name}"\nversion = "(.*)"`))[1];
+  return { attnscope: version, ...Object.fromEntries(MEASURED[on].map((name) => [name, versionOf(name)])) };
+}
+
+/** Prints the tables, and writes the figures where they are wanted. */
+function report(about, measured) {
+  const date = new Date().toISOString().slice(0, 10);
+  const env = { date, cores: availableParallelism(), load, threads, rounds, versions: versions(), ...about };
+  const summary = figures({ env, ...measured });
+  console.log(`\n${tables({ env, ...measured }, summary)}`);
+  if (options.json) writeFileSync(options.json, JSON.stringify(summary, null, 2));
 }
 
 const run = async (plan) =>
@@ -51,16 +77,20 @@ const run = async (plan) =>
 // Node.js 20 has relaxed SIMD behind a flag.
 if (options.node && Number.parseInt(process.versions.node, 10) < 22)
   setFlagsFromString("--experimental-wasm-relaxed-simd");
-build();
+if (on === "cpu") build();
 const load = loadavg()[0];
 
-if (options.growth) {
-  const { races } = await run({ cases: GROWTH, rounds, only: ["attnscope"] });
+if (on === "webgpu") {
+  const plan = { on, cases: cases({ only: "mha", size }), rounds };
+  const { runtime, adapter, notRun, ...measured } = await measureOnGpu(plan, threads);
+  report({ runtime, adapter, notRun }, measured);
+} else if (options.growth) {
+  const { races } = await run({ on, cases: GROWTH, rounds, only: ["attnscope"] });
   const { text, svg } = growth(races, "relaxed");
   writeFileSync(options.growth, svg);
   console.log(`\n${text}`);
 } else {
-  const { runtime, peak, races, notRun } = await run({ cases: cases({ only, size }), rounds });
+  const { runtime, peak, races, notRun } = await run({ on, cases: cases({ only, size }), rounds });
   const bytes = {};
   const wantsStart = (!only || only === "start") && (!size || size === "S");
   if (wantsStart && options.node) {
@@ -72,10 +102,5 @@ if (options.growth) {
     races.push(starts.race);
     notRun.push(...starts.notRun);
   }
-  const date = new Date().toISOString().slice(0, 10);
-  const cores = availableParallelism();
-  const env = { date, runtime, cores, load, threads, rounds, versions: versions(), bytes, notRun };
-  const summary = figures({ env, peak, races });
-  console.log(`\n${tables({ env, peak, races }, summary)}`);
-  if (options.json) writeFileSync(options.json, JSON.stringify(summary, null, 2));
+  report({ runtime, bytes, notRun }, { peak, races });
 }

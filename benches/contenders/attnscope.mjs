@@ -6,7 +6,7 @@ export const kind = "ours";
 export const name = "attnscope";
 export const variants = ["simd128", "relaxed", "relaxed in a worker"];
 
-const MAX_BYTES = 2 ** 31;
+export const MAX_BYTES = 2 ** 31;
 
 export async function start(variant, { threads }) {
   const [build] = variant.split(" ");
@@ -16,7 +16,13 @@ export async function start(variant, { threads }) {
   const wasm = new URL(`../../target/bench/${build}/wasm/attnscope_${build}.wasm`, import.meta.url);
   const engine = await createEngine({ worker, threads, maxBytes: MAX_BYTES, wasm });
   if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} thread so far`);
+  const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads });
+  const passes = passesOf(engine, mask);
+  return worker ? { mha: passes.mha } : { matmul, ...passes };
+}
 
+/** The kinds of work that are passes of an engine. */
+export function passesOf(engine, mask) {
   async function attention(problem, options) {
     const { n, d, h, causal } = problem;
     const module = engine.multiHeadAttention({ dModel: d, nHeads: h });
@@ -44,10 +50,7 @@ export async function start(variant, { threads }) {
     };
   }
 
-  const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads });
-
-  const work = {
-    matmul,
+  return {
     async mha(problem) {
       const forward = await attention(problem);
       return {
@@ -83,5 +86,4 @@ export async function start(variant, { threads }) {
       return again({ n, ...problem }, mask.causal().and(mask.fromMasked(cell)));
     },
   };
-  return worker ? { mha: work.mha } : work;
 }

@@ -12,10 +12,13 @@ export const variants = Object.keys(GRAPHS);
 const HIDDEN = -1e9;
 const SOFTMAXED = 3; // of Attention's last output: the weights rather than scores
 
-export async function start(variant, { threads }) {
-  const ort = await import("onnxruntime-web");
+export const start = async (variant, where) =>
+  graphsOn(await import("onnxruntime-web"), { executionProviders: ["wasm"] }, variant, where);
+
+/** The kinds of work, with the options of a session that say where. */
+export function graphsOn(ort, backend, variant, { threads }) {
   ort.env.wasm.numThreads = threads;
-  const options = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
+  const options = { ...backend, graphOptimizationLevel: "all" };
 
   async function job(graph, x, names) {
     const session = await ort.InferenceSession.create(model(graph), options);

@@ -71,36 +71,38 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
   let b_start = batch * sizes.b_batch + head / sizes.group * sizes.b_head;
 
   // Beyond the edge a row or column is the last one again, and not written.
-  var a_rows: array<u32, 4>;
-  var b_rows: array<u32, 4>;
-  for (var t = 0u; t < 4u; t++) {
-    a_rows[t] = a_start + min(row + t, sizes.m - 1u) * sizes.a_row;
-    b_rows[t] = b_start + min(column + t, sizes.n - 1u) * sizes.b_row;
-  }
-  var sums: array<vec4f, 4>;
+  let next = vec4u(0u, 1u, 2u, 3u);
+  let a_rows = a_start + min(row + next, vec4u(sizes.m - 1u)) * sizes.a_row;
+  let b_rows = b_start + min(column + next, vec4u(sizes.n - 1u)) * sizes.b_row;
+  // Columns of these matrices are rows of the tiles.
+  var sums: mat4x4f;
   for (var p = 0u; p < sizes.k; p += 4u) {
-    let depth = vec4u(p, p + 1u, p + 2u, p + 3u);
-    let is_inside = depth < vec4u(sizes.k);
-    var b_four: mat4x4f;
-    for (var t = 0u; t < 4u; t++) {
-      if (TRANSPOSED) {
-        b_four[t] = select(vec4f(), b_at(b_rows[t] + p), is_inside);
-      } else {
-        b_four[t] = b_at(b_start + min(depth[t], sizes.k - 1u) * sizes.b_row + column);
-      }
-    }
-    for (var t = 0u; t < 4u; t++) {
-      let a_four = select(vec4f(), a_at(a_rows[t] + p), is_inside);
-      if (TRANSPOSED) {
-        sums[t] += a_four * b_four;
-      } else {
-        sums[t] += b_four * a_four;
-      }
+    let is_inside = p + next < vec4u(sizes.k);
+    let a_four = mat4x4f(
+      select(vec4f(), a_at(a_rows[0] + p), is_inside),
+      select(vec4f(), a_at(a_rows[1] + p), is_inside),
+      select(vec4f(), a_at(a_rows[2] + p), is_inside),
+      select(vec4f(), a_at(a_rows[3] + p), is_inside),
+    );
+    if (TRANSPOSED) {
+      let b_four = mat4x4f(
+        select(vec4f(), b_at(b_rows[0] + p), is_inside),
+        select(vec4f(), b_at(b_rows[1] + p), is_inside),
+        select(vec4f(), b_at(b_rows[2] + p), is_inside),
+        select(vec4f(), b_at(b_rows[3] + p), is_inside),
+      );
+      sums += transpose(b_four) * a_four;
+    } else {
+      let rows = b_start + column + min(p + next, vec4u(sizes.k - 1u)) * sizes.b_row;
+      sums += mat4x4f(b_at(rows[0]), b_at(rows[1]), b_at(rows[2]), b_at(rows[3])) * a_four;
     }
   }
 
-  for (var r = 0u; r < min(4u, sizes.m - row); r++) {
-    for (var c = 0u; c < min(4u, sizes.n - column); c++) {
+  for (var r = 0u; r < 4u; r++) {
+    for (var c = 0u; c < 4u; c++) {
+      if (row + r >= sizes.m || column + c >= sizes.n) {
+        continue;
+      }
       var sum = sums[r][c];
       if (sizes.has_bias == 1u) {
         sum += bias[column + c];
