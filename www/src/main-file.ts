@@ -23,7 +23,8 @@ const file: Home = {
   isResumed: visit?.type !== "navigate",
   engineOptions: async () => {
     const [wasm, filesWasm] = await Promise.all([unpacked(content("engine")), unpacked(content("files"))]);
-    return { wasm, filesWasm, worker: () => new EngineWorker() };
+    // The script for graphics processors would be one more, which the file's policy does not let in.
+    return { backend: "cpu", wasm, filesWasm, worker: () => new EngineWorker() };
   },
   page: async () => page,
   stored: (key) => stored(keyOf(key), "sessionStorage"),
