@@ -130,12 +130,9 @@ impl Step {
         self.shape[self.shape.len() - 2]
     }
 
-    /// Where rows of every batch entry and head lie, counted in widths from the step's place on.
-    fn spans(&self, rows: &Range<usize>) -> Vec<Range<usize>> {
+    /// Where rows of every batch entry and head lie, counted in widths from the step's place on; all rows are one span.
+    fn spans(&self, rows: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
         let all = self.size() / self.width();
-        if rows.len() == self.rows() {
-            return vec![0..all];
-        }
         // Where heads lie beside each other, a row of all heads is one behind the other.
         let beside = if let [_, heads, _, width] = self.shape[..]
             && self.strides[2] != width
@@ -144,8 +141,12 @@ impl Step {
         } else {
             1
         };
-        let part = self.rows() * beside;
-        (0..all).step_by(part).map(|start| start + rows.start * beside..start + rows.end * beside).collect()
+        let (part, span) = if rows.len() == self.rows() {
+            (all, 0..all)
+        } else {
+            (self.rows() * beside, rows.start * beside..rows.end * beside)
+        };
+        (0..all).step_by(part.max(1)).map(move |start| start + span.start..start + span.end)
     }
 
     /// One head's rows as a matrix `[n, width]`.
