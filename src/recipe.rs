@@ -175,9 +175,20 @@ impl<'a> Numbers<'a> {
 /// A pass under another mask, which made some rows as this one would.
 #[derive(Debug)]
 pub(crate) struct Before {
-    pub recipe: Recipe,
+    /// For each step the rows that it made otherwise.
+    changed: Vec<Range<usize>>,
+    /// Where each step's numbers lie there.
+    offsets: Vec<usize>,
     /// Its numbers from the first step on that a mask reaches.
-    pub own: Arc<Vec<f32>>,
+    own: Arc<Vec<f32>>,
+}
+
+impl Before {
+    /// What a pass of the recipe `before` leaves to one of `recipe`, which is the same under another mask.
+    pub fn new(recipe: &Recipe, before: &Recipe, own: Arc<Vec<f32>>) -> Self {
+        let offsets = before.steps.iter().map(|step| step.offset).collect();
+        Self { changed: changed_rows(recipe, before), offsets, own }
+    }
 }
 
 /// The part of a pass's work that is done, for one who watches it.
@@ -307,19 +318,17 @@ impl Recipe {
 
     /// What it costs to carry out the steps from `first` on, in multiply-adds; with `before` only the rows that are not there.
     pub fn work(&self, first: StepId, before: Option<&Before>) -> f64 {
-        let rows = self.rows_to_make(before);
-        let cost = |(step, rows): (&Step, &Range<usize>)| {
-            self.cost(step) as f64 * step.size() as f64 * rows.len() as f64 / step.rows().max(1) as f64
+        let cost = |id: StepId| {
+            let step = &self.steps[id];
+            let part = self.rows_to_make(id, before).len() as f64 / step.rows().max(1) as f64;
+            self.cost(step) as f64 * step.size() as f64 * part
         };
-        self.steps[first..].iter().zip(&rows[first..]).map(cost).sum()
+        (first..self.steps.len()).map(cost).sum()
     }
 
-    /// For each step the rows that are to be made: all, but for those that are as `before` has them.
-    fn rows_to_make(&self, before: Option<&Before>) -> Vec<Range<usize>> {
-        match before {
-            Some(before) => changed_rows(self, &before.recipe),
-            None => self.steps.iter().map(|step| 0..step.rows()).collect(),
-        }
+    /// The rows of a step that are to be made: all, but for those that are as `before` has them.
+    fn rows_to_make(&self, step: StepId, before: Option<&Before>) -> Range<usize> {
+        before.map_or(0..self.steps[step].rows(), |before| before.changed[step].clone())
     }
 
     /// The first step that a mask reaches; none where no stages are kept.
@@ -378,16 +387,15 @@ impl Recipe {
         let mut own = reserve(own, max_bytes)?;
         let first = if shared.is_some() { masked } else { 0 };
         let mut progress = Progress { watch, done: 0.0, all: self.work(first, before), cost: 0.0 };
-        let rows = self.rows_to_make(before);
         let shared = match shared {
             Some(shared) => shared,
             None => {
                 let mut shared = reserve(size, max_bytes)?;
-                self.run_steps(0..masked, &rows, None, &[], &mut shared, &mut progress);
+                self.run_steps(0..masked, None, &[], &mut shared, &mut progress);
                 Arc::new(shared)
             }
         };
-        self.run_steps(masked..self.steps.len(), &rows, before, &shared, &mut own, &mut progress);
+        self.run_steps(masked..self.steps.len(), before, &shared, &mut own, &mut progress);
         (progress.watch)(1.0);
         Ok((shared, own))
     }
@@ -412,7 +420,6 @@ impl Recipe {
     fn run_steps(
         &mut self,
         steps: Range<StepId>,
-        rows: &[Range<usize>],
         before: Option<&Before>,
         shared: &[f32],
         own: &mut Vec<f32>,
@@ -431,15 +438,16 @@ impl Recipe {
             if cost == 0 {
                 continue;
             }
-            if let Some(Before { recipe, own: old }) = before
-                && rows[id].len() < step.rows()
+            let rows = self.rows_to_make(id, before);
+            if let Some(Before { offsets, own: old, .. }) = before
+                && rows.len() < step.rows()
             {
-                let old = Numbers { shared, own: old }.from(recipe.steps[id].offset);
+                let old = Numbers { shared, own: old }.from(offsets[id]);
                 own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
             }
-            if !rows[id].is_empty() {
+            if !rows.is_empty() {
                 progress.cost = cost as f64;
-                self.run_step(step, &rows[id], shared, own, progress);
+                self.run_step(step, &rows, shared, own, progress);
             }
         }
     }

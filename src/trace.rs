@@ -407,11 +407,11 @@ impl Trace {
             }
             _ => {}
         });
-        let shared = Some(self.shared.clone());
+        let before = Some(Before::new(&recipe, &self.recipe, self.own.clone()));
         Ok(Plan {
             recipe,
-            shared,
-            before: Some(Before { recipe: self.recipe.clone(), own: self.own.clone() }),
+            shared: Some(self.shared.clone()),
+            before,
             hidden_axes: self.hidden_axes,
             returns: self.returns,
             meeting,
