@@ -27,6 +27,9 @@ function rangeOf(characters: string): string {
   return ["U+20-7e", ...signs.map((sign) => `U+${sign.codePointAt(0)?.toString(16)}`)].join(", ");
 }
 
+/** Whether a small file is of the face that the first view is set in. */
+const isFirst = (file: string) => /attnscope-fonts\/ibm-plex-sans-[^/]*woff2$/.test(file);
+
 export function fonts(): Plugin {
   return {
     name: "fonts",
@@ -49,6 +52,18 @@ export function fonts(): Plugin {
           "\n",
         );
       },
+    },
+    // The page's own letters are on their way before the script that writes them, so that no line is set in others first.
+    transformIndexHtml: {
+      order: "post",
+      handler: (_, { bundle = {} }) =>
+        Object.values(bundle)
+          .filter((part) => part.type === "asset" && part.originalFileNames.some((name) => isFirst(name)))
+          .map(({ fileName }) => ({
+            tag: "link",
+            attrs: { rel: "preload", href: `./${fileName}`, as: "font", type: "font/woff2", crossorigin: true },
+            injectTo: "head",
+          })),
     },
   };
 }

@@ -2,6 +2,8 @@
 export interface Drawing {
   /** Reads the page; every drawing of a frame does so before the first one writes to it. */
   measure(): void;
+  /** Takes its room on the page; every drawing of a frame does so before the first one draws, so that nothing moves then. */
+  place?(): void;
   /** Works until the deadline; false where something is left for the next frame. */
   draw(deadline: number): boolean;
 }
@@ -10,15 +12,24 @@ export interface Drawing {
 const BUDGET = 6;
 
 const waiting = new Set<Drawing>();
+const behind = new Set<Drawing>();
 let isAsked = false;
 // Whether the last frame used up its budget. The first one follows the page's own start.
 let isBusy = true;
 
+function place(): Drawing[] {
+  for (const drawing of behind) waiting.add(drawing);
+  behind.clear();
+  const drawings = [...waiting];
+  for (const drawing of drawings) drawing.measure();
+  for (const drawing of drawings) drawing.place?.();
+  return drawings;
+}
+
 function run(): void {
   isAsked = false;
   const deadline = performance.now() + BUDGET;
-  const drawings = [...waiting];
-  for (const drawing of drawings) drawing.measure();
+  const drawings = place();
   for (const drawing of drawings) {
     if (!waiting.has(drawing)) continue;
     if (drawing.draw(deadline)) waiting.delete(drawing);
@@ -31,9 +42,9 @@ function run(): void {
 function ask(): void {
   if (isAsked) return;
   isAsked = true;
-  // Browsers prefer frames to timers; after a full frame the page's timers are let through before the next.
+  requestAnimationFrame(isBusy ? place : run);
+  // Browsers prefer frames to timers; after a full frame the page's timers are let through before the next is drawn.
   if (isBusy) setTimeout(() => requestAnimationFrame(run));
-  else requestAnimationFrame(run);
 }
 
 /** Asks for a drawing in the next frame; however often it asks, it is drawn once a frame. */
@@ -42,6 +53,13 @@ export function request(drawing: Drawing): void {
   ask();
 }
 
+/** Asks for a drawing that comes behind all that are asked for until that frame. */
+export function requestBehind(drawing: Drawing): void {
+  behind.add(drawing);
+  ask();
+}
+
 export function cancel(drawing: Drawing): void {
   waiting.delete(drawing);
+  behind.delete(drawing);
 }

@@ -1,5 +1,6 @@
 import type { Place, Selection } from "../selection.ts";
 import { type PictureView, png } from "./exported.ts";
+import { cancel, type Drawing, request } from "./frames.ts";
 import { type HeatLook, type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
 import { type LegendOptions, legend } from "./legend.ts";
 import { legendSvg } from "./legend-svg.ts";
@@ -315,7 +316,15 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     from.removeEventListener("point", hover);
   }
 
-  const resize = new ResizeObserver(arrange);
+  // In a frame of its own: what observes sizes may not change them at once.
+  const arranging: Drawing = {
+    measure() {},
+    draw() {
+      arrange();
+      return true;
+    },
+  };
+  const resize = new ResizeObserver(() => request(arranging));
   resize.observe(element);
   follow(selection);
   show(false);
@@ -342,6 +351,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     destroy() {
       leave(selection);
       resize.disconnect();
+      cancel(arranging);
       for (const head of heads) {
         head.view.destroy();
         head.legend?.destroy();

@@ -9,11 +9,12 @@ const CSS = `
 .attn-cell { position: absolute; pointer-events: none; }
 .attn-live { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .attn-heads { display: grid; align-items: end; gap: 14px 28px; }
-.attn-head { min-inline-size: 0; margin: 0; }
+.attn-head { min-inline-size: 0; margin: 0; container-type: inline-size; }
 .attn-head figcaption { display: flex; gap: 0.6em; align-items: baseline; margin-block-end: 2px; }
 .attn-head figcaption:has(b:empty) { display: none; }
 .attn-head figcaption b { font-weight: 600; white-space: nowrap; }
 .attn-head figcaption span { opacity: 0.78; }
+@container (max-width: 220px) { .attn-head figcaption { flex-direction: column; gap: 0; } }
 .attn-toggles { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-block-end: 10px; }
 .attn-toggles button { display: flex; gap: 0.5em; align-items: center; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
 .attn-toggles i { inline-size: 12px; block-size: 12px; border: 2px solid var(--attn-head); }

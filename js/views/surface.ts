@@ -110,7 +110,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
   let layout: L | null = null;
   let theme: Theme | null = null;
   let available = 0;
-  let drawnIn = "";
+  let placedIn = "";
   let hovered: Cell | null = null;
   let isStale = true;
   let isVisible = true;
@@ -191,25 +191,33 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
     context.clearRect(0, 0, available, height);
   }
 
+  const isEmpty = () => available === 0 || options.rows === 0 || options.columns === 0;
+
   const drawing: Drawing = {
     measure() {
       available = element.clientWidth;
       theme = themeOf(element);
     },
+    place() {
+      if (!theme || isEmpty()) return;
+      if (placedIn === themeKey(theme)) return;
+      placedIn = themeKey(theme);
+      isStale = true;
+      layout = painter.layout(baseContext, theme, available, options.viewport.look.zoom);
+      const { left, top, width, height, contentWidth, contentHeight, total } = layout;
+      options.viewport.most = layout.maxZoom;
+      root.style.height = `${total}px`;
+      place(scroller, { x: left, y: top, width, height });
+      Object.assign(grid.style, { width: `${contentWidth}px`, height: `${contentHeight}px` });
+      // A pixel of rounding is nothing to scroll.
+      scroller.style.overflowX = contentWidth > width + 1 ? "auto" : "hidden";
+      scroller.style.overflowY = contentHeight > height + 1 ? "auto" : "hidden";
+    },
     draw(deadline) {
-      if (!isVisible || !theme || available === 0 || options.rows === 0 || options.columns === 0) return true;
+      if (!isVisible || !theme || !layout || isEmpty()) return true;
       if (!painter.prepare(deadline)) return false;
       const ratio = window.devicePixelRatio || 1;
-      if (drawnIn !== themeKey(theme)) isStale = true;
-      if (isStale || !layout) {
-        layout = painter.layout(baseContext, theme, available, options.viewport.look.zoom);
-        const { left, top, width, height, contentWidth, contentHeight } = layout;
-        options.viewport.most = layout.maxZoom;
-        place(scroller, { x: left, y: top, width, height });
-        Object.assign(grid.style, { width: `${contentWidth}px`, height: `${contentHeight}px` });
-        // A pixel of rounding is nothing to scroll.
-        scroller.style.overflowX = contentWidth > width + 1 ? "auto" : "hidden";
-        scroller.style.overflowY = contentHeight > height + 1 ? "auto" : "hidden";
+      if (isStale) {
         bar = isScrolled()
           ? Math.max(scroller.offsetWidth - scroller.clientWidth, scroller.offsetHeight - scroller.clientHeight)
           : 0;
@@ -223,7 +231,6 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
         painter.base({ ...frame, context: baseContext });
       }
       isStale = false;
-      drawnIn = themeKey(theme);
       resize(overlay, overlayContext, layout.total, ratio);
       painter.overlay({ ...frame, context: overlayContext });
       place(active, painter.boxOf(options.selected ?? { row: 0, column: 0 }, layout));
@@ -233,6 +240,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
 
   function redraw(): void {
     isStale = true;
+    placedIn = "";
     request(drawing);
   }
 
@@ -327,7 +335,9 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
     options.onMove(options.selected ?? { row: 0, column: 0 });
   });
 
-  const sizes = new ResizeObserver(redraw);
+  const sizes = new ResizeObserver(() => {
+    if (element.clientWidth !== available) redraw();
+  });
   sizes.observe(element);
   const sight = new IntersectionObserver(
     ([entry]) => {
@@ -350,6 +360,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
         before.viewport.removeEventListener("change", redraw);
         options.viewport.addEventListener("change", redraw);
         isStale = true;
+        placedIn = "";
       }
       if (!isSameCell(options.selected, before.selected)) toReveal = options.selected;
       tell();

@@ -1,4 +1,4 @@
-import { cancel, type Drawing, request } from "./frames.ts";
+import { cancel, type Drawing, requestBehind } from "./frames.ts";
 import { isSameData } from "./matrix.ts";
 import type { PaletteName } from "./palette.ts";
 import { Peaks } from "./peaks.ts";
@@ -93,7 +93,7 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
     },
   };
 
-  request(drawing);
+  requestBehind(drawing);
   return {
     update(change) {
       const before = options;
@@ -104,7 +104,7 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
         isSameData(before.hidden, options.hidden);
       if (!isSame) peaks = peaksOf(options);
       size();
-      request(drawing);
+      requestBehind(drawing);
     },
     destroy() {
       cancel(drawing);

@@ -59,6 +59,33 @@ test("the first view is light", async ({ page }) => {
   expect(total).toBeLessThanOrEqual(BUDGET);
 });
 
+for (const [locale, width] of [
+  ["en", 1280],
+  ["en", 360],
+  ["zh-CN", 1280],
+] as const) {
+  test(`nothing moves while the page comes, ${locale}, ${width} wide`, async ({ browser }) => {
+    const page = await browser.newPage({ locale, viewport: { width, height: 800 }, baseURL: PAGE });
+    await page.addInitScript(() => {
+      const moved: string[] = [];
+      Object.assign(globalThis, { moved });
+      interface Shift extends PerformanceEntry {
+        sources: { node: Node | null; previousRect: DOMRect; currentRect: DOMRect }[];
+      }
+      new PerformanceObserver((list) => {
+        for (const { node, previousRect, currentRect } of (list.getEntries() as Shift[]).flatMap((one) => one.sources))
+          moved.push(`${node?.nodeName} ${(node as Element)?.className}: ${previousRect.y} to ${currentRect.y}`);
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    await page.goto("/");
+    await expect(page.getByTestId("head-grid").locator("figcaption").first()).toHaveText(/\d$/);
+    await expect(page.getByTestId("inspector").locator("li").first()).toBeVisible();
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 100))));
+    expect(await page.evaluate(() => (globalThis as unknown as { moved: string[] }).moved)).toEqual([]);
+    await page.close();
+  });
+}
+
 test("a theme that is chosen holds, whatever the system's is", async ({ page }) => {
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   await page.emulateMedia({ colorScheme: "light" });
