@@ -6,11 +6,11 @@ const isSame = (one) => (other) =>
   one.contender === other.contender && one.variant === other.variant && one.work === other.work;
 
 /**
- * Whom an entrant of ours is compared with: all others, but for a mask edit the whole pass that it saves, and for a start other
+ * Whom an entrant of ours is compared with: all others, but for an edit the whole pass that it saves, and for a start other
  * packages, since a bare product or loop has nothing to start.
  */
 function rivals({ entrants }, ours) {
-  if (["remask", "cell"].includes(ours.work)) return entrants.filter(isSame({ ...ours, work: "trace" }));
+  if (["remask", "cell", "token"].includes(ours.work)) return entrants.filter(isSame({ ...ours, work: "trace" }));
   if (ours.work === "start") return entrants.filter(({ kind }) => kind === "package");
   return entrants.filter(({ kind }) => kind !== "ours");
 }
@@ -65,6 +65,7 @@ const TITLES = {
   output: "Multi-head attention, its output alone",
   remask: "Another mask, beside the whole pass with its trace",
   cell: "Another cell of a mask, beside the whole pass with its trace",
+  token: "Another token, beside the whole pass with its trace",
   start: "From the import to the first result, in a fresh page",
 };
 

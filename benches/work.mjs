@@ -22,6 +22,7 @@ export const MATMUL = {
  *   trace       multi-head attention with every stage kept
  *   remask      such a pass again under another mask, of which every row differs
  *   cell        such a pass again under a mask of which one cell differs
+ *   token       a pass with every stage kept, after one in which another token stood in one place
  */
 export const WORK = {
   matmul: { sizes: MATMUL, masks: [false] },
@@ -29,12 +30,13 @@ export const WORK = {
   output: { sizes: ATTENTION, masks: [false, true] },
   remask: { sizes: ATTENTION, masks: [true], beside: "trace" },
   cell: { sizes: ATTENTION, masks: [true], beside: "trace" },
+  token: { sizes: ATTENTION, masks: [true], beside: "trace" },
 };
 
 /** Small products and passes, so that many calls bring optimised code into place. */
 export const WARM_UP = [
   { work: "matmul", size: "48x48x48", m: 48, k: 48, n: 48 },
-  ...["mha", "output", "remask", "cell"].map((work) => ({
+  ...["mha", "output", "remask", "cell", "token"].map((work) => ({
     work,
     beside: WORK[work].beside,
     size: "S",
@@ -58,6 +60,7 @@ export function cases({ only, size }) {
 export function operations(work, { m, k, n, d }) {
   if (work === "matmul") return 2 * m * k * n;
   if (work === "cell") return 2 * n * d + 2 * d * d;
+  if (work === "token") return 6 * d * d + 4 * n * n * d + 2 * n * d * d;
   if (work === "remask") return 2 * n * n * d + 2 * n * d * d;
   return 8 * n * d * d + 4 * n * n * d;
 }

@@ -72,7 +72,7 @@ export class Backend {
     if (!gpu) throw new AttnError("gpu_lost", "the graphics processor was lost; create a new engine");
     if (isRemask && !before) return null;
     const outline = throwTyped(() => plan.outline()) as Pass["outline"];
-    const pass = { work: plan.work(), outline, given: (step: number) => plan.given(step) };
+    const pass = { work: plan.work(), wholeWork: plan.wholeWork(), outline, given: (step: number) => plan.given(step) };
     try {
       const computed = await gpu.compute(pass, before, this.#option === "auto");
       if (computed) this.#tell(gpu.adapter);

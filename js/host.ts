@@ -77,6 +77,8 @@ export class Host {
   readonly #objects = new Map<Id, Raw>();
   /** Why a module could not be made; said when it is used, since nobody waits for its making. */
   readonly #failures = new Map<Id, unknown>();
+  /** Each module's last pass that kept its stages: as long as it is there, the next one takes rows over from it. */
+  readonly #latest = new Map<Id, Id>();
   readonly #instance = instance();
   readonly #backend: Backend;
   /** What traces keep on the GPU. */
@@ -164,7 +166,9 @@ export class Host {
           generator && module instanceof glue.RawTransformer
             ? module.planTraining(inputs, mask, options, generator, this.#maxBytes)
             : module.plan(inputs, mask, options, this.#maxBytes);
-        return this.#pass(plan, request.trace, tell);
+        const latest = this.#objects.get(this.#latest.get(request.id) ?? Number.NaN);
+        if (options.trace) this.#latest.set(request.id, request.trace);
+        return this.#pass(latest instanceof glue.RawTrace ? plan.after(latest) : plan, request.trace, tell);
       }
       case "scaledDotProductAttention": {
         const { inputs, mask, options } = request;
@@ -228,6 +232,7 @@ export class Host {
         this.#objects.get(request.id)?.free();
         this.#objects.delete(request.id);
         this.#failures.delete(request.id);
+        this.#latest.delete(request.id);
         this.#kept.get(request.id)?.free();
         this.#kept.delete(request.id);
         return;

@@ -247,54 +247,52 @@ impl<'r> Tables<'r> {
     /// A step but for its place. Of one that `is_there` nothing but what it is made from is needed.
     fn step(&mut self, step: &'r Step, is_there: bool) -> Outlined {
         let mut to = NO_STEP;
-        let from = |to: &mut Outlined, kind, from: [Option<StepId>; 3]| {
+        let made = |to: &mut Outlined, kind| {
             to.kind = kind;
-            to.from = from.map(|id| id.map_or(NONE, |id| id as u32));
+            to.from = step.made.sources().map(|id| id.map_or(NONE, |id| id as u32));
         };
-        let elementwise = |to: &mut Outlined, operation, left: StepId, right| {
-            from(to, kind::ELEMENTWISE, [Some(left), right, None]);
+        let elementwise = |to: &mut Outlined, operation| {
+            made(to, kind::ELEMENTWISE);
             to.detail = operation;
         };
         match &step.made {
-            Made::Same { from: id } | Made::Masked { from: id, mask: None, .. } => {
-                from(&mut to, kind::SAME, [Some(*id), None, None]);
-            }
+            Made::Same { .. } | Made::Masked { mask: None, .. } => made(&mut to, kind::SAME),
             _ if is_there => to.kind = kind::KEPT,
             Made::Given(numbers) => to.largest = largest(numbers),
-            Made::Linear { from: id, linear } => {
-                from(&mut to, kind::LINEAR, [Some(*id), None, None]);
+            Made::Linear { linear, .. } => {
+                made(&mut to, kind::LINEAR);
                 to.detail = linear.id();
                 to.tables[0] = Table { at: 0, numbers: linear.weight.data.len() as u32, largest: linear.largest() };
                 to.tables[1] = self.optional(linear.bias.as_deref().map(|bias| &bias.data[..]));
             }
-            Made::Joined { before, from: id, after } => {
-                from(&mut to, kind::JOINED, [Some(*id), *before, None]);
+            Made::Joined { after, .. } => {
+                made(&mut to, kind::JOINED);
                 to.tables[0] = self.optional(after.as_ref().map(|after| &after.data[..]));
             }
-            Made::Rotated { from: id, rotation } => {
-                from(&mut to, kind::ROTATED, [Some(*id), None, None]);
+            Made::Rotated { rotation, .. } => {
+                made(&mut to, kind::ROTATED);
                 to.detail = rotation.interleaved.into();
                 to.tables[0] = self.table(&rotation.cos.data);
                 to.tables[1] = self.table(&rotation.sin.data);
                 to.tables[2].numbers = rotation.cos.width() as u32;
             }
-            Made::Dot { query, key } => from(&mut to, kind::DOT, [Some(*query), Some(*key), None]),
-            Made::Masked { from: id, mask: Some(mask), fill } => {
-                from(&mut to, kind::MASKED, [Some(*id), None, None]);
+            Made::Dot { .. } => made(&mut to, kind::DOT),
+            Made::Masked { mask: Some(mask), fill, .. } => {
+                made(&mut to, kind::MASKED);
                 (to.scale, to.fill) = (1.0, *fill);
                 to.mask = self.mask(mask);
             }
-            Made::Softmax { from: id, zero_empty_rows } => {
-                from(&mut to, kind::SOFTMAX, [Some(*id), None, None]);
+            Made::Softmax { zero_empty_rows, .. } => {
+                made(&mut to, kind::SOFTMAX);
                 (to.scale, to.zero_empty_rows) = (1.0, (*zero_empty_rows).into());
             }
-            Made::Context { weights, value, head_mask } => {
-                from(&mut to, kind::CONTEXT, [Some(*weights), Some(*value), None]);
+            Made::Context { head_mask, .. } => {
+                made(&mut to, kind::CONTEXT);
                 to.tables[0] = self.optional(head_mask.as_deref());
             }
-            Made::Attended { query, key, value, weights, how } => {
+            Made::Attended { weights, how, .. } => {
                 let Attended { weighing, mask, head_mask } = how;
-                from(&mut to, kind::ATTENDED, [Some(*query), Some(*key), Some(*value)]);
+                made(&mut to, kind::ATTENDED);
                 (to.scale, to.softcap, to.fill) = (weighing.scale, weighing.softcap, weighing.fill);
                 to.zero_empty_rows = weighing.zero_empty_rows.into();
                 to.detail = weights.map_or(NONE, |weights| weights as u32);
@@ -303,40 +301,40 @@ impl<'r> Tables<'r> {
                     to.mask = self.mask(mask);
                 }
             }
-            Made::Norm { from: id, norm } => {
+            Made::Norm { norm, .. } => {
                 let kind = if norm.kind == NormKind::Rms { kind::RMS_NORM } else { kind::LAYER_NORM };
-                from(&mut to, kind, [Some(*id), None, None]);
+                made(&mut to, kind);
                 to.eps = norm.eps;
                 to.tables[0] = self.table(&norm.weight.data);
                 to.tables[1] = self.optional(norm.bias.as_ref().map(|bias| &bias.data[..]));
             }
-            Made::Positioned { from: id, table } => {
-                elementwise(&mut to, operation::SUM, *id, None);
+            Made::Positioned { table, .. } => {
+                elementwise(&mut to, operation::SUM);
                 // The table may have more rows.
                 to.tables[0] = self.table(&table.data[..step.shape[1] * step.width()]);
             }
-            Made::Dropped { from: id, factors } => {
-                elementwise(&mut to, operation::PRODUCT, *id, None);
+            Made::Dropped { factors, .. } => {
+                elementwise(&mut to, operation::PRODUCT);
                 to.tables[0] = self.table(factors);
             }
-            Made::Sum { left, right } => elementwise(&mut to, operation::SUM, *left, Some(*right)),
-            Made::Product { left, right } => elementwise(&mut to, operation::PRODUCT, *left, Some(*right)),
-            Made::Scaled { from: id, factor } => {
-                elementwise(&mut to, operation::SCALED, *id, None);
+            Made::Sum { .. } => elementwise(&mut to, operation::SUM),
+            Made::Product { .. } => elementwise(&mut to, operation::PRODUCT),
+            Made::Scaled { factor, .. } => {
+                elementwise(&mut to, operation::SCALED);
                 to.scale = *factor;
             }
-            Made::Softcap { from: id, cap } => {
-                elementwise(&mut to, operation::SOFTCAP, *id, None);
+            Made::Softcap { cap, .. } => {
+                elementwise(&mut to, operation::SOFTCAP);
                 to.scale = *cap;
             }
-            Made::Activated { from: id, activation } => {
+            Made::Activated { activation, .. } => {
                 let operation = match activation {
                     Activation::Relu => operation::RELU,
                     Activation::Gelu => operation::GELU,
                     Activation::GeluTanh => operation::GELU_TANH,
                     Activation::Silu => operation::SILU,
                 };
-                elementwise(&mut to, operation, *id, None);
+                elementwise(&mut to, operation);
             }
         }
         to

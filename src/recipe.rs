@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::activation::activate;
-use crate::changed::changed_rows;
+use crate::changed::{changed_rows, have_same_steps};
 use crate::config::{Activation, NormKind};
 use crate::error::{AttnError, Result};
 use crate::mask::ResolvedMask;
@@ -73,6 +73,32 @@ pub(crate) enum Made {
     Norm { from: StepId, norm: Norm },
     /// the non-linearity
     Activated { from: StepId, activation: Activation },
+}
+
+impl Made {
+    /// The steps whose numbers it reads.
+    pub fn sources(&self) -> [Option<StepId>; 3] {
+        match *self {
+            Made::Given(_) => [None; 3],
+            Made::Linear { from, .. }
+            | Made::Rotated { from, .. }
+            | Made::Positioned { from, .. }
+            | Made::Scaled { from, .. }
+            | Made::Softcap { from, .. }
+            | Made::Masked { from, .. }
+            | Made::Softmax { from, .. }
+            | Made::Same { from }
+            | Made::Dropped { from, .. }
+            | Made::Norm { from, .. }
+            | Made::Activated { from, .. } => [Some(from), None, None],
+            Made::Joined { before, from, .. } => [Some(from), before, None],
+            Made::Dot { query: left, key: right }
+            | Made::Context { weights: left, value: right, .. }
+            | Made::Sum { left, right }
+            | Made::Product { left, right } => [Some(left), Some(right), None],
+            Made::Attended { query, key, value, .. } => [Some(query), Some(key), Some(value)],
+        }
+    }
 }
 
 /// What attention in one sweep needs beside its numbers.
@@ -172,22 +198,27 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A pass under another mask, which made some rows as this one would.
+/// An earlier pass, which made some rows as this one would.
 #[derive(Debug)]
 pub(crate) struct Before {
     /// For each step the rows that it made otherwise.
     changed: Vec<Range<usize>>,
     /// Where each step's numbers lie there.
     offsets: Vec<usize>,
-    /// Its numbers from the first step on that a mask reaches.
+    shared: Arc<Vec<f32>>,
     own: Arc<Vec<f32>>,
 }
 
 impl Before {
-    /// What a pass of the recipe `before` leaves to one of `recipe`, which is the same under another mask.
-    pub fn new(recipe: &Recipe, before: &Recipe, own: Arc<Vec<f32>>) -> Self {
+    /// What a pass of the recipe `before` leaves to the steps of `recipe` from `first` on; those before it are the same. None where
+    /// the two have not the same steps, or keep none.
+    pub fn new(recipe: &Recipe, first: StepId, before: &Recipe, [shared, own]: [Arc<Vec<f32>>; 2]) -> Option<Self> {
+        if !(recipe.keep && before.keep && have_same_steps(recipe, before)) {
+            return None;
+        }
+        let changed = changed_rows(recipe, first, before, Numbers { shared: &shared, own: &own });
         let offsets = before.steps.iter().map(|step| step.offset).collect();
-        Self { changed: changed_rows(recipe, before), offsets, own }
+        Some(Self { changed, offsets, shared, own })
     }
 }
 
@@ -370,7 +401,8 @@ impl Recipe {
     }
 
     /// Carries out the steps: all of them, or from the first on that a mask reaches where the numbers before it are there, and of
-    /// these only the rows that differ from those of the pass `before`, where there is one. `watch` is told which part of the work is done, from 0 to 1, head by head or some rows at a time.
+    /// these only the rows that differ from those of the pass `before`, where there is one. `watch` is told which part of the work
+    /// is done, from 0 to 1, head by head or some rows at a time.
     ///
     /// # Errors
     /// `too_large` where the numbers need more than `max_bytes`.
@@ -391,7 +423,7 @@ impl Recipe {
             Some(shared) => shared,
             None => {
                 let mut shared = reserve(size, max_bytes)?;
-                self.run_steps(0..masked, None, &[], &mut shared, &mut progress);
+                self.run_steps(0..masked, before, &[], &mut shared, &mut progress);
                 Arc::new(shared)
             }
         };
@@ -439,10 +471,10 @@ impl Recipe {
                 continue;
             }
             let rows = self.rows_to_make(id, before);
-            if let Some(Before { offsets, own: old, .. }) = before
+            if let Some(before) = before
                 && rows.len() < step.rows()
             {
-                let old = Numbers { shared, own: old }.from(offsets[id]);
+                let old = Numbers { shared: &before.shared, own: &before.own }.from(before.offsets[id]);
                 own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
             }
             if !rows.is_empty() {

@@ -132,7 +132,7 @@ pub struct Plan {
     pub(crate) recipe: Recipe,
     /// What another pass computed before its mask.
     pub(crate) shared: Option<Arc<Vec<f32>>>,
-    /// What it computed under that mask.
+    /// A pass of which rows are taken over.
     pub(crate) before: Option<Before>,
     pub(crate) hidden_axes: usize,
     pub(crate) returns: Returns,
@@ -153,9 +153,25 @@ impl Plan {
         Ok(Trace { recipe, shared, own: Arc::new(own), hidden_axes, returns, meeting, max_bytes })
     }
 
+    /// The same pass, which takes over what `before`, an earlier one of the same module, made of the same rows: after another
+    /// token in one place its row alone is projected again. What it gives is the same to the bit. Where the two have not the same
+    /// stages and shapes, or one keeps none, nothing is taken over.
+    #[must_use]
+    pub fn after(mut self, before: &Trace) -> Self {
+        if self.shared.is_none() {
+            self.before = Before::new(&self.recipe, 0, &before.recipe, before.parts());
+        }
+        self
+    }
+
     /// What it costs, in multiply-adds.
     pub fn work(&self) -> f64 {
         self.recipe.work(self.first(), self.before.as_ref())
+    }
+
+    /// What it costs where no rows are taken over, as another device runs it.
+    pub fn whole_work(&self) -> f64 {
+        self.recipe.work(self.first(), None)
     }
 
     /// What a planner for another device needs to know of the pass.
@@ -407,7 +423,7 @@ impl Trace {
             }
             _ => {}
         });
-        let before = Some(Before::new(&recipe, &self.recipe, self.own.clone()));
+        let before = Before::new(&recipe, first, &self.recipe, self.parts());
         Ok(Plan {
             recipe,
             shared: Some(self.shared.clone()),
@@ -421,6 +437,10 @@ impl Trace {
 
     fn all(&self) -> Numbers<'_> {
         Numbers { shared: &self.shared, own: &self.own }
+    }
+
+    fn parts(&self) -> [Arc<Vec<f32>>; 2] {
+        [self.shared.clone(), self.own.clone()]
     }
 
     fn kept(&self, stage: Stage, layer: usize) -> Result<&Step> {

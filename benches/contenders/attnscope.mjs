@@ -33,7 +33,8 @@ export function passesOf(engine, mask) {
       "out_proj.bias": { data: problem.outBias, shape: [d] },
     });
     const x = { data: problem.x, shape: [n, d] };
-    return (changes) => module.forward(x, { mask: causal ? mask.causal() : null, ...options, ...changes });
+    return (changes, input = x) =>
+      module.forward(input, { mask: causal ? mask.causal() : null, ...options, ...changes });
   }
 
   /** A pass under the problem's mask, from one under another. */
@@ -84,6 +85,25 @@ export function passesOf(engine, mask) {
       const middle = n >> 1;
       const cell = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => i === middle && j === 0));
       return again({ n, ...problem }, mask.causal().and(mask.fromMasked(cell)));
+    },
+    async token(problem) {
+      const { n, d, x } = problem;
+      // Of one token a number is another, so little that the results are not.
+      const data = x.slice();
+      data[(n >> 1) * d] *= 1 + 2 ** -23;
+      const lines = [x, data].map((data) => ({ data, shape: [n, d] }));
+      const forward = await attention(problem, { trace: true });
+      let before = null;
+      return {
+        async run() {
+          const [line] = lines.reverse();
+          const { output, weights, trace } = await forward({}, line);
+          before?.dispose();
+          before = trace;
+          return [output.data, weights.data];
+        },
+        free: () => before?.dispose(),
+      };
     },
   };
 }

@@ -182,9 +182,20 @@ impl RawPlan {
         self.0.run(&mut |part| tell(watch.as_ref(), part)).map(RawTrace).map_err(throw)
     }
 
+    /// The same pass, which takes over the rows that an earlier one of the module made as it would.
+    pub fn after(self, before: &RawTrace) -> Self {
+        Self(self.0.after(&before.0))
+    }
+
     /// What the pass costs, in multiply-adds.
     pub fn work(&self) -> f64 {
         self.0.work()
+    }
+
+    /// What it costs where no rows are taken over.
+    #[wasm_bindgen(js_name = wholeWork)]
+    pub fn whole_work(&self) -> f64 {
+        self.0.whole_work()
     }
 
     /// `{ steps, tables }`: what the planner of another device needs to know of the pass.

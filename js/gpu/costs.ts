@@ -9,9 +9,9 @@ export class Costs {
   /** How many times longer the GPU takes than is guessed. */
   #gpuFactor = 1;
 
-  /** Whether the GPU is quicker with so many multiply-adds, of which so many numbers are copied back. */
-  pays(work: number, numbers: number): boolean {
-    return work / this.#cpuRate > this.#gpuFactor * this.#guess(work, numbers);
+  /** Whether the GPU, which takes no rows over and copies so many numbers back, is quicker with the whole than the CPU with its part. */
+  pays(part: number, whole: number, numbers: number): boolean {
+    return part / this.#cpuRate > this.#gpuFactor * this.#guess(whole, numbers);
   }
 
   learnCpu(work: number, milliseconds: number): void {

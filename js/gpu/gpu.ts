@@ -8,8 +8,10 @@ import { SHADERS } from "./shaders.ts";
 
 /** A pass as the engine hands it over. */
 export interface Pass {
-  /** What it costs, in multiply-adds. */
+  /** What it costs, in multiply-adds, on the CPU, which takes over rows of an earlier pass. */
   readonly work: number;
+  /** What it costs where none are taken over. */
+  readonly wholeWork: number;
   /** What the planner needs to know of it. */
   readonly outline: { readonly steps: Uint32Array; readonly tables: Uint32Array };
   /** The numbers of a step, or of its weight. */
@@ -115,10 +117,11 @@ export class Gpu {
    */
   async compute(pass: Pass, before: Kept | null, onlyIfItPays: boolean): Promise<Computed | null> {
     const plan = this.#plan(pass);
-    if (typeof plan === "string" || (onlyIfItPays && !this.costs.pays(pass.work, plan.size))) return null;
+    if (typeof plan === "string" || (onlyIfItPays && !this.costs.pays(pass.work, pass.wholeWork, plan.size)))
+      return null;
     const start = performance.now();
     const computed = await this.#run(pass, plan, before);
-    this.costs.learnGpu(pass.work, plan.size, performance.now() - start);
+    this.costs.learnGpu(pass.wholeWork, plan.size, performance.now() - start);
     return computed;
   }
 

@@ -132,6 +132,49 @@ test("another mask on the same pass is a fresh pass", async () => {
   }
 });
 
+test("pass after pass of a module is a fresh pass, whatever of the one before is there", async () => {
+  const kept: Trace[] = [];
+  const options = { dModel: 8, nHeads: 4, seed: 1, residualNorm: true };
+  const mha = engine.multiHeadAttention(options);
+  const x = await random(5, [7, 8]);
+  const edits: (() => object)[] = [
+    () => ({}),
+    () => ({}),
+    () => {
+      x.data[3 * 8] = 2;
+      return {};
+    },
+    () => ({ mask: mask.causal() }),
+    () => {
+      for (const trace of kept.splice(0)) trace.dispose();
+      x.data[0] = -1;
+      return { headMask: [1, 0, 1, 1] };
+    },
+    () => {
+      x.data[6 * 8 + 7] = Number.NaN;
+      return { headMask: [1, 0, 1, 1] };
+    },
+  ];
+  for (const [step, edit] of edits.entries()) {
+    const how = { trace: true, ...edit() } as const;
+    const { output, weights, trace } = await mha.forward(x, how);
+    kept.push(trace);
+    const fresh = await engine.multiHeadAttention(options).forward(x, how);
+    expect(output, `step ${step}`).toEqual(fresh.output);
+    expect(weights).toEqual(fresh.weights);
+    expect(trace.toJSON()).toEqual(fresh.trace.toJSON());
+    expect(await trace.explain("query", [1, 3, 1])).toEqual(await fresh.trace.explain("query", [1, 3, 1]));
+  }
+  // Other parameters are others for the next pass too.
+  const dict = await mha.stateDict();
+  (dict["query.weight"] as Tensor).data[0] = 3;
+  await mha.loadStateDict(dict);
+  const other = engine.multiHeadAttention(options);
+  await other.loadStateDict(dict);
+  const [one, same] = [await mha.forward(x, { trace: true }), await other.forward(x, { trace: true })];
+  expect(one.trace.toJSON()).toEqual(same.trace.toJSON());
+});
+
 test("every factory of masks, at a size", async () => {
   const rows = async (which: Mask, nQ = 4, nK = 4, nHeads = 1, batch = 1) => {
     const { allowed, shape } = await engine.materialize(which, { nQ, nK, nHeads, batch });

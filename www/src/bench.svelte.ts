@@ -29,7 +29,7 @@ import {
 } from "./matrices.ts";
 import { atSize, type Edit, type NumberGrid, ofRows } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
-import { buildOf, pass, prepare, remask } from "./passes.ts";
+import { buildOf, type Prepared, pass, prepare, remask } from "./passes.ts";
 import { type Base, isLarge, type Picture } from "./picture.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
@@ -110,6 +110,8 @@ export class Bench {
   readonly #engineOptions: () => Promise<EngineOptions>;
   #engine: Engine | null = null;
   #base: Base | null = null;
+  /** What it was made with. */
+  #prepared: Prepared | null = null;
   /** The passes that the picture shows, beside the base's. */
   readonly #passes: Trace[] = [];
   /** The base that these are of. */
@@ -420,6 +422,7 @@ export class Bench {
     this.#engine?.destroy();
     this.#engine = null;
     this.#base = null;
+    this.#prepared = null;
     this.#passes.length = 0;
   }
 
@@ -431,12 +434,8 @@ export class Bench {
 
   async #rebuild(): Promise<void> {
     const engine = await this.#ready();
-    const prepared = await prepare(engine, {
-      tokens: this.tokens,
-      otherTokens: this.#keyTokens,
-      numbers: this.#numbers,
-      off: this.#off,
-    });
+    const asked = { tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers, off: this.#off };
+    const prepared = await prepare(engine, asked, this.#prepared);
     // Two large pictures are more than an engine holds.
     if (this.picture && isLarge(this.picture)) {
       this.#makeRoom();
@@ -446,6 +445,7 @@ export class Bench {
     const base = await pass(prepared, this.computing.hear);
     this.#base?.plain.dispose();
     this.#base = base;
+    this.#prepared = prepared;
   }
 
   async #remask(): Promise<void> {

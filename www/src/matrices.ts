@@ -4,7 +4,7 @@ import { list, oneOf, orNull, record } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 
 /** What a pass is given, and the parameters of one block in the order in which it meets them. */
-const INPUTS = ["x", "memory"] as const;
+export const INPUTS = ["x", "memory"] as const;
 const ATTENTION = ["query", "key", "value", "out"] as const;
 const CROSS_ATTENTION = ["cross_query", "cross_key", "cross_value", "cross_out"] as const;
 const LINEARS = [...ATTENTION, ...CROSS_ATTENTION, "linear1", "linear2"] as const;

@@ -1,5 +1,5 @@
 import type { Engine, Mask, Tensor, Trace } from "attnscope";
-import { ALL_SEEDED, inputOf, type Kind, type Matrix, weightsOf } from "./matrices.ts";
+import { ALL_SEEDED, INPUTS, inputOf, type Kind, type Matrices, type Matrix, weightsOf } from "./matrices.ts";
 import { type Model, makeModel } from "./model.ts";
 import type { Base, Side } from "./picture.ts";
 import { readableHeads } from "./readable-heads.ts";
@@ -29,15 +29,37 @@ export function buildOf(
 
 /** A model and its input: all that a pass needs. */
 export interface Prepared {
+  readonly asked: Asked;
   readonly model: Model;
   readonly base: Omit<Base, "plain">;
 }
 
-/** @throws Refusal for what was typed and cannot be used */
-export async function prepare(engine: Engine, asked: Asked): Promise<Prepared> {
+/**
+ * `before` is what the same engine was prepared with: a model that would be the same is that one, whose passes take over from each
+ * other what they have in common.
+ *
+ * @throws Refusal for what was typed and cannot be used
+ */
+export async function prepare(engine: Engine, asked: Asked, before: Prepared | null): Promise<Prepared> {
   check("sentence", asked.tokens);
   if (asked.otherTokens) check("keySentence", asked.otherTokens);
-  return asked.numbers.source === "readable" ? readable(engine, asked) : drawn(engine, asked);
+  if (asked.numbers.source === "readable") return readable(engine, asked);
+  return drawn(engine, asked, before && hasSameModel(before.asked, asked) ? before : null);
+}
+
+/** Whether the weights are the same: those that are drawn come behind the inputs that are. */
+function hasSameModel(one: Asked, other: Asked): boolean {
+  const lengths = ({ tokens, otherTokens }: Asked) => `${tokens.length} ${otherTokens?.length}`;
+  const { own, ...sizes } = one.numbers;
+  const { own: otherOwn, ...otherSizes } = other.numbers;
+  const isDrawn = (matrices: Matrices | null) =>
+    INPUTS.map((name) => (matrices ?? ALL_SEEDED)[name].origin === "seed").join();
+  return (
+    lengths(one) === lengths(other) &&
+    Object.entries(sizes).every(([name, value]) => otherSizes[name as keyof typeof sizes] === value) &&
+    own?.layers === otherOwn?.layers &&
+    isDrawn(own) === isDrawn(otherOwn)
+  );
 }
 
 function check(field: "sentence" | "keySentence", line: readonly string[]): void {
@@ -67,7 +89,7 @@ async function readable(engine: Engine, asked: Asked): Promise<Prepared> {
   const model = makeModel(engine, kind, { ...options, scale: undefined, blocks });
   await model.loadStateDict(weights);
   const made = { features, nLayers, sizes, x, memory: otherTokens && memory, weights };
-  return { model, base: { ...common(asked, kind, sizes.nHeads), ...made } };
+  return { asked, model, base: { ...common(asked, kind, sizes.nHeads), ...made } };
 }
 
 function optional(typed: string, read: (typed: string) => number): number | undefined {
@@ -75,7 +97,7 @@ function optional(typed: string, read: (typed: string) => number): number | unde
 }
 
 /** The inputs and the weights as PyTorch draws them, or in their place those that have another origin. */
-async function drawn(engine: Engine, asked: Asked): Promise<Prepared> {
+async function drawn(engine: Engine, asked: Asked, before: Prepared | null): Promise<Prepared> {
   const { tokens, otherTokens, numbers } = asked;
   const { kind, nLayers } = buildOf(numbers, otherTokens !== null);
   const own = numbers.source === "own" ? numbers.own : null;
@@ -97,11 +119,11 @@ async function drawn(engine: Engine, asked: Asked): Promise<Prepared> {
   const { x: ownX, memory: ownMemory } = own ?? ALL_SEEDED;
   const inputs = [input(ownX, tokens), otherTokens && input(ownMemory, otherTokens)] as const;
   const blocks = { nLayers, dFf, activation: numbers.activation, normFirst: numbers.normPlace === "before" };
-  const model = makeModel(engine, kind, { dModel, nHeads, dK, dV, scale, generator, blocks });
+  const model = before?.model ?? makeModel(engine, kind, { dModel, nHeads, dK, dV, scale, generator, blocks });
   const [x, memory] = await Promise.all(inputs);
-  const weights = own && weightsOf(own, await model.stateDict(), kind, nLayers);
-  if (weights) await model.loadStateDict(weights);
-  return { model, base: { ...common(asked, kind, nHeads), features: [], nLayers, sizes, x, memory, weights } };
+  const weights = before ? before.base.weights : own && weightsOf(own, await model.stateDict(), kind, nLayers);
+  if (weights && !before) await model.loadStateDict(weights);
+  return { asked, model, base: { ...common(asked, kind, nHeads), features: [], nLayers, sizes, x, memory, weights } };
 }
 
 /** The pass without a mask. */
