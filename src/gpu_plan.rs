@@ -9,15 +9,6 @@ use crate::given::words;
 use crate::outline::{ALIGNMENT, BIAS, DISTANCES, Frame, NONE, OPEN, Outlined, OutlinedMask, Table, kind, operation};
 use crate::plain::Plain;
 
-/// What a device can do.
-#[derive(Debug, Clone, Copy)]
-pub struct GpuLimits {
-    /// The most bytes of a buffer that a shader sees: `maxStorageBufferBindingSize`.
-    pub binding: u64,
-    /// The most bytes that the threads of a workgroup share: `maxComputeWorkgroupStorageSize`.
-    pub workgroup_storage: u64,
-}
-
 /// The most workgroups along an axis, on every device.
 const MOST_WORKGROUPS: usize = 65_535;
 /// The largest number that may come up; what an infinity is not made of even where some are multiplied by a few.
@@ -123,13 +114,14 @@ pub struct Read {
 /// Why a pass is left to the central processor.
 type Fit<T> = std::result::Result<T, &'static str>;
 
-/// The plan of an outlined pass whose tables are so many words, or why it is left to the central processor.
-pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, limits: GpuLimits) -> Fit<GpuPlan> {
+/// The plan of an outlined pass whose tables are so many words, for a device whose shaders see at most `most_bytes` of a buffer
+/// (`maxStorageBufferBindingSize`); or why it is left to the central processor.
+pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, most_bytes: u64) -> Fit<GpuPlan> {
     let mut planner = Planner {
         frame,
         steps,
         tables,
-        limits,
+        most_bytes,
         buffers: vec![Buffer { source: Source::Constants, step: 0, id: 0, numbers: 0 }],
         sizes: Vec::new(),
         dispatches: Vec::new(),
@@ -154,7 +146,7 @@ struct Planner<'r> {
     frame: Frame,
     steps: &'r [Outlined],
     tables: usize,
-    limits: GpuLimits,
+    most_bytes: u64,
     buffers: Vec<Buffer>,
     sizes: Vec<u32>,
     dispatches: Vec<Dispatch>,
@@ -234,7 +226,7 @@ impl Planner<'_> {
     // ------------------------------------------------------------ where numbers lie
 
     fn buffer(&mut self, source: Source, step: usize, id: u32, numbers: u64) -> Fit<Binding> {
-        if numbers > self.limits.binding / 4 || numbers > u32::MAX.into() {
+        if numbers > self.most_bytes / 4 || numbers > u32::MAX.into() {
             return Err("one of its stages is larger than what a shader sees");
         }
         let numbers = numbers as usize;
@@ -490,7 +482,7 @@ impl Planner<'_> {
         let [from_query, from_key, from_value] = [query, key, value].map(|id| &self.steps[id]);
         let [batch, heads, n_q, d_v] = step.shape;
         let [_, kv_heads, n_k, d_k] = from_key.shape;
-        if step.detail != NONE || 4 * u64::from(QUERIES * (d_v + KEYS)) > self.limits.workgroup_storage {
+        if step.detail != NONE || d_v > MOST_COLUMNS {
             let shape = [batch, heads, n_q, n_k];
             // May be more than there are addresses.
             let numbers = shape.iter().fold(1, |numbers: u64, &axis| numbers.saturating_mul(axis.into()));
@@ -508,8 +500,9 @@ impl Planner<'_> {
         let lowest = -(dot + f64::from(mask.bias.largest));
         let counts_nothing = mask.kind != OPEN && mask.has_empty_rows == 0 && f64::from(step.fill) < lowest - 104.0;
         let how = Outlined { fill: if counts_nothing { f32::NEG_INFINITY } else { step.fill }, ..*step };
-        let is_aligned =
-            [from_query.strides, from_key.strides].as_flattened().iter().all(|stride| stride.is_multiple_of(4));
+        let is_aligned = |steps: &[&Outlined], width: u32| {
+            steps.iter().flat_map(|step| step.strides).chain([width]).all(|stride| stride.is_multiple_of(4))
+        };
         let mut sizes = Self::scoring(&how, mask).to_vec();
         sizes.extend([n_q, n_k, d_k, heads, heads / kv_heads]);
         for step in [from_query, from_key, from_value, step] {
@@ -517,7 +510,11 @@ impl Planner<'_> {
         }
         let factors = &step.tables[0];
         sizes.push(has(factors));
-        let overrides = vec![("D_V", d_v.into()), ("ALIGNED", (is_aligned && d_k.is_multiple_of(4)).into())];
+        let overrides = vec![
+            ("D_V", d_v.into()),
+            ("ALIGNED", is_aligned(&[from_query, from_key], d_k).into()),
+            ("VALUES_ALIGNED", is_aligned(&[from_value], d_v).into()),
+        ];
         let [words, bias] = Self::mask_seen(mask);
         let [query, key, value, out] = [self.from(query)?, self.from(key)?, self.from(value)?, self.place(id)?];
         let workgroups = [n_q.div_ceil(QUERIES), batch * heads, 1].map(|count| count as usize);
@@ -529,7 +526,7 @@ impl Planner<'_> {
     fn finish(mut self) -> Fit<GpuPlan> {
         let Frame { masked, keeps, shared, size, .. } = self.frame;
         self.buffers[0].numbers = self.tables + self.sizes.len();
-        if 4 * self.buffers[0].numbers as u64 > self.limits.binding {
+        if 4 * self.buffers[0].numbers as u64 > self.most_bytes {
             return Err("its masks and tables are larger than what a shader sees");
         }
         let mut reads = Vec::new();
@@ -564,9 +561,9 @@ impl Planner<'_> {
     }
 }
 
-/// Queries that a workgroup of `attention.wgsl` takes, and keys that it meets at a time.
+/// Queries that a workgroup of `attention.wgsl` takes, and the widest values that it mixes.
 const QUERIES: u32 = 16;
-const KEYS: u32 = 32;
+const MOST_COLUMNS: u32 = 128;
 
 /// Rows that a workgroup of `softmax.wgsl` takes.
 const ROWS: u32 = 4;
@@ -669,10 +666,11 @@ mod tests {
     use crate::trace::Plan;
     use crate::transformer::{Memory, Transformer};
 
-    const DEFAULT: GpuLimits = GpuLimits { binding: 128 << 20, workgroup_storage: 16 << 10 };
+    const DEFAULT: u64 = 128 << 20;
     const MAX_BYTES: usize = 1 << 30;
 
-    const BEFORE: [&str; 2] = [include_str!("shaders/exp.wgsl"), include_str!("shaders/score.wgsl")];
+    const BEFORE: [&str; 3] =
+        [include_str!("shaders/exp.wgsl"), include_str!("shaders/score.wgsl"), include_str!("shaders/four.wgsl")];
     /// Each kernel with the binding that it writes.
     const KERNELS: [(&str, &str, u32); 9] = [
         ("attention", include_str!("shaders/attention.wgsl"), 5),
@@ -691,11 +689,11 @@ mod tests {
     }
 
     /// The plan, through words as it goes there.
-    fn planned(pass: &Plan, limits: GpuLimits) -> Fit<(GpuPlan, Vec<u32>)> {
+    fn planned(pass: &Plan, most_bytes: u64) -> Fit<(GpuPlan, Vec<u32>)> {
         let outline = pass.outline().unwrap();
         let (frame, steps) = Outline::read(&outline.words()).unwrap();
         assert_eq!((frame, &steps), (outline.frame, &outline.steps));
-        let gpu = plan(frame, &steps, outline.tables.len(), limits)?;
+        let gpu = plan(frame, &steps, outline.tables.len(), most_bytes)?;
         let constants = [&outline.tables[..], &gpu.sizes].concat();
         Ok((gpu, constants))
     }
@@ -923,8 +921,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_stays() {
         let plan = attention(65, 8, None, &ScaledDotProductOptions::default());
-        let small = GpuLimits { binding: 4 * 4 * 65 * 65 - 1, ..DEFAULT };
-        assert!(planned(&plan, small).is_err());
-        assert!(planned(&plan, GpuLimits { binding: 4 * 4 * 65 * 65, ..DEFAULT }).is_ok());
+        assert!(planned(&plan, 4 * 4 * 65 * 65 - 1).is_err());
+        assert!(planned(&plan, 4 * 4 * 65 * 65).is_ok());
     }
 }

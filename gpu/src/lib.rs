@@ -2,18 +2,18 @@
 
 #![allow(missing_docs)]
 
-use attnscope::gpu_plan::{self, GpuLimits};
+use attnscope::gpu_plan;
 use attnscope::outline::Outline;
 use attnscope_boundary::{object, plain};
 use js_sys::{Object, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-/// The plan of a pass from its outline's words, its tables being so many; or, as text, why the pass is none for a GPU.
+/// The plan of a pass from its outline's words, its tables being so many, for a device whose shaders see so many bytes of a buffer; or,
+/// as text, why the pass is none for a GPU.
 #[wasm_bindgen]
-pub fn plan(outline: &[u32], tables: usize, binding: f64, workgroup_storage: f64) -> JsValue {
-    let limits = GpuLimits { binding: binding as u64, workgroup_storage: workgroup_storage as u64 };
+pub fn plan(outline: &[u32], tables: usize, most_bytes: f64) -> JsValue {
     let Some((frame, steps)) = Outline::read(outline) else { return "its outline is of another build".into() };
-    match gpu_plan::plan(frame, &steps, tables, limits) {
+    match gpu_plan::plan(frame, &steps, tables, most_bytes as u64) {
         Err(why) => why.into(),
         Ok(plan) => {
             let sizes = object(&[("sizes", Uint32Array::from(&plan.sizes[..]).into())]);

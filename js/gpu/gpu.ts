@@ -64,7 +64,7 @@ const lines = (text: string) => text.split("\n").length - 1;
 const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE] = [0x1, 0x4, 0x8, 0x40, 0x80];
 
 /** Functions that stand before every kernel: WGSL has no imports. */
-const BEFORE = ["exp", "score"] as const;
+const BEFORE = ["exp", "score", "four"] as const;
 
 export class Gpu {
   /** The adapter's name. */
@@ -100,9 +100,9 @@ export class Gpu {
     try {
       const adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
       if (!adapter) throw new GpuFailure("unavailable", "WebGPU gives no adapter");
-      const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = adapter.limits;
+      const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
       await planner();
-      const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize };
+      const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize };
       return new Gpu(await adapter.requestDevice({ requiredLimits }), adapter.info);
     } catch (reason) {
       throw reason instanceof GpuFailure ? reason : new GpuFailure("unavailable", `WebGPU refuses: ${reason}`);
@@ -127,9 +127,9 @@ export class Gpu {
 
   /** The plan of a pass, or why it is none for this device. */
   #plan({ outline: { steps, tables } }: Pass): GpuPlan | string {
-    const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = this.#device.limits;
+    const { maxBufferSize, maxStorageBufferBindingSize } = this.#device.limits;
     const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
-    const plan: GpuPlan | string = planOf(steps, tables.length, most, maxComputeWorkgroupStorageSize);
+    const plan: GpuPlan | string = planOf(steps, tables.length, most);
     if (typeof plan !== "string" && padded(4 * plan.size) > maxBufferSize)
       return "what it gives is larger than a buffer";
     return plan;

@@ -16,6 +16,10 @@ fn power(x: f32) -> f32 {
   return select(of_r * bitcast<f32>(u32(i32(n) + 127) << 23), 0.0, x < -87.0);
 }
 
+fn powers(x: vec4f) -> vec4f {
+  return vec4f(power(x[0]), power(x[1]), power(x[2]), power(x[3]));
+}
+
 // Small numbers by the Cephes library's polynomial, where 1 - 2 / (e^2x + 1) would lose digits.
 fn tanh_of(x: f32) -> f32 {
   let size = abs(x);

@@ -34,16 +34,6 @@ override B_ALIGNED: bool;
 @group(0) @binding(4) var<storage, read> factors: array<f32>;
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 
-// Four of eight neighbours, from the `first` on.
-fn four_of(left: vec4f, right: vec4f, first: u32) -> vec4f {
-  switch (first) {
-    case 0u: { return left; }
-    case 1u: { return vec4f(left.yzw, right.x); }
-    case 2u: { return vec4f(left.zw, right.xy); }
-    default: { return vec4f(left.w, right.xyz); }
-  }
-}
-
 fn a_at(at: u32) -> vec4f {
   if (A_ALIGNED) {
     return a[at / 4u];

@@ -280,6 +280,8 @@ test("what the GPU made outlives it: a trace is explained and gets another mask"
       // The first pass for which a GPU might pay asks for it, the next one that comes when it is there goes to it.
       for (let pass = 0; backend === "auto" && engine.info.backend === "cpu" && pass < 50; pass++) {
         await new Promise((resolve) => setTimeout(resolve, 100));
+        // So that nothing of it is taken over.
+        trace.dispose();
         trace = (await mha.forward(x, { trace: true })).trace;
       }
       const before = engine.info.backend;
