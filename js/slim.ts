@@ -13,7 +13,7 @@ export type {
   MaterializedMask,
   ScaledDotProductOptions,
 } from "./engine.ts";
-export { AttnError, type ErrorDetails } from "./errors.ts";
+export { AttnError, type ErrorCodes, type ErrorDetails } from "./errors.ts";
 export type {
   Activation,
   CellChange,

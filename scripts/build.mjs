@@ -145,11 +145,10 @@ step("site", { inputs: ["dist", "www", "package-lock.json"], output: "dist-site/
 step(
   "docs",
   {
-    inputs: ["dist", "docs/site", "www/src/app.css", "tsconfig.build.json", "package-lock.json"],
+    inputs: ["dist", "docs/site", "www/src/app.css", "package-lock.json"],
     output: "dist-site/docs/index.html",
   },
   () => {
-    npx("typedoc/bin/typedoc", "--options", "docs/site/typedoc.json", "--logLevel", "Warn");
     npx("vite/bin/vite.js", "build", "docs/site", "--logLevel", "warn");
   },
 );
