@@ -59,13 +59,17 @@ export interface ErrorCodes {
  * try {
  *   engine.multiHeadAttention({ dModel: 10, nHeads: 4 });
  * } catch (error) {
- *   if (error instanceof AttnError && error.code === "not_divisible") console.log(error.details);
+ *   if (!(error instanceof AttnError)) throw error;
+ *   console.log(error.code, error.details); // not_divisible { dModel: 10, nHeads: 4 }
  * }
  * ```
  */
 export class AttnError extends Error {
+  /** What tells it from other errors where `instanceof` cannot, as across frames. */
   override readonly name = "AttnError";
+  /** What went wrong; the same from version to version. */
   readonly code: ErrorCode;
+  /** What {@link ErrorCodes} says of the code. */
   readonly details: ErrorDetails;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {

@@ -77,7 +77,14 @@ export interface SlimEngineOptions extends EngineOptions {
  * An engine of parts that the caller brings, ready to compute.
  *
  * ```ts
- * const engine = await createEngine({ wasm: await readFile("attnscope_simd128.wasm") });
+ * import { readFile } from "node:fs/promises";
+ * import { createRequire } from "node:module";
+ * import { createEngine } from "attnscope/slim";
+ *
+ * const { resolve } = createRequire(import.meta.url);
+ * const engine = await createEngine({ wasm: await readFile(resolve("attnscope/engine.wasm")) });
+ * console.log(engine.info.kernel); // simd128
+ * engine.destroy();
  * ```
  *
  * @throws AttnError `invalid_option`, `gpu_unavailable`

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "vite";
 import { blocksOf, markdown } from "./blocks.ts";
-import { readReference, TOPICS } from "./reference.ts";
+import { readReference } from "./reference.ts";
 import { escapeHtml, type Section, sectionsOf } from "./render.ts";
+import { TOPICS } from "./topics.ts";
 
 /** Vite's names have forward slashes everywhere. */
 const at = (file: string) => fileURLToPath(new URL(file, import.meta.url)).replaceAll("\\", "/");
@@ -47,7 +48,7 @@ function allPages(): Page[] {
 
 /** What one finds on a page: its second headings, and under each the third. */
 function contents({ sections }: Page): string {
-  const link = ({ id, title }: Section) => `<a href="#${id}">${escapeHtml(title)}</a>`;
+  const link = ({ id, title }: Section) => `<a href="#${id}">${escapeHtml(title.replace(/^\w+\.(?=\w+\(\))/, ""))}</a>`;
   const items = sections
     .filter(({ level }) => level === 2 || level === 3)
     .map((section) => `<li class="level-${section.level}">${link(section)}</li>`);
