@@ -138,14 +138,14 @@ step(
   },
 );
 
-step("site", { inputs: ["dist", "www", "package-lock.json"], output: "dist-site/index.html" }, () => {
+step("site", { inputs: ["dist", "www", "NOTICE", "package-lock.json"], output: "dist-site/index.html" }, () => {
   npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
 });
 
 step(
   "docs",
   {
-    inputs: ["dist", "docs/site", "www/src/app.css", "package-lock.json"],
+    inputs: ["dist", "docs/site", "www/licences.ts", "www/src/app.css", "NOTICE", "package-lock.json"],
     output: "dist-site/docs/index.html",
   },
   () => {

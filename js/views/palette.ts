@@ -84,7 +84,7 @@ export function palette(name: PaletteName, dark: boolean): Palette {
  *
  * ```ts
  * const { css } = palette("diverging", false);
- * console.log(css[step(0, [-1, 1])]); // rgb(242, 239, 238)
+ * console.log(css[step(0, [-1, 1])]); // rgb(241, 239, 238)
  * ```
  */
 export function step(value: number, [low, high]: readonly [number, number]): number {
