@@ -8,6 +8,8 @@ export interface Place {
   readonly address: string;
   readonly title: string;
   readonly page: string;
+  /** That of its heading; 4 for an option. */
+  readonly level: number;
   readonly group: string;
   readonly text: string;
 }
@@ -32,8 +34,15 @@ const OPTIONS: SearchOptions = {
   boost: { title: 6, page: 2 },
   prefix: true,
   fuzzy: (term) => (term.length > 3 ? 0.2 : false),
-  weights: { prefix: 0.6, fuzzy: 0.2 },
+  weights: { prefix: 0.4, fuzzy: 0.2 },
+  boostDocument: (address, term) => weightOf(byAddress.get(address), term),
 };
+
+/** What is called just so comes first, and pages and exports before options. */
+function weightOf(place: Place | undefined, term: string): number {
+  const { title = "", level = 4 } = place ?? {};
+  return (title.replace("()", "").toLowerCase() === term ? 4 : 1) * (1.6 - 0.2 * level);
+}
 
 const MOST = 12;
 

@@ -71,7 +71,7 @@ function places(pages: readonly Page[]) {
   return pages.flatMap(({ name, title: page, group, sections }) =>
     sections.map(({ id, title, level, text }) => {
       const address = level === 1 ? `${name}.html` : `${name}.html#${id}`;
-      return { address, title, page, group, text: text.trim() };
+      return { address, title, page, level, group, text: text.trim() };
     }),
   );
 }

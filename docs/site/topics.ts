@@ -126,7 +126,7 @@ export const TOPICS: readonly Topic[] = [
     entry: "attnscope/slim",
     file: "slim",
     name: "api-slim",
-    title: "Engine of your parts",
+    title: "Engine from parts",
     intro: "All that `attnscope` exports, but for `createEngine`, which takes the parts of the engine from its caller.",
     exports: ["createEngine", "SlimEngineOptions"],
   },
@@ -195,7 +195,7 @@ export const TOPICS: readonly Topic[] = [
     name: "api-elements",
     title: "Custom elements",
     intro:
-      '`import "attnscope/elements"` registers these tags. [In pages, slides and notebooks](embedding.html) shows them at work.',
+      '`import "attnscope/elements"` registers these tags. [In pages, slides and notebooks](embedding.html) shows more of them.\n\n<script type="module">import "attnscope/elements";</script>',
     exports: ["AttnHeads", "AttnLines", "AttnHeatmap", "AttnMask", "AttnScope", "FrameMessage"],
   },
 ];
