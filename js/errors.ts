@@ -3,7 +3,7 @@ import type { ErrorCode } from "./generated.ts";
 /** What an error knows beside its message, such as `{ dModel: 10, nHeads: 4 }` or `{ path: [2, 5], found: "abc" }`. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
-/** Every code with what its error's `details` hold, where they are known; what it says, and what helps. */
+/** Every code of an error: what its `details` hold, what it means, and what helps. */
 export interface ErrorCodes {
   /**
    * These are no numbers in a regular shape: ragged or empty arrays, words, a shape that the numbers do not fill. Look at `path`, the
@@ -53,7 +53,7 @@ export interface ErrorCodes {
 }
 
 /**
- * Every refusal of attnscope. `code` is stable; the message names the argument, what was found and what was expected.
+ * What attnscope throws when it refuses a call. The message names the argument, what was found and what was expected.
  *
  * ```ts
  * try {

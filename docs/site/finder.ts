@@ -33,7 +33,7 @@ const OPTIONS: SearchOptions = {
   tokenize: words,
   boost: { title: 6, page: 2 },
   prefix: true,
-  fuzzy: (term) => (term.length > 3 ? 0.2 : false),
+  fuzzy: (term) => (term.length > 3 ? 0.25 : false),
   weights: { prefix: 0.4, fuzzy: 0.2 },
   boostDocument: (address, term) => weightOf(byAddress.get(address), term),
 };

@@ -1,7 +1,7 @@
 // The code in the documentation, run from its Markdown and from the comments of the package against the built package. What a program
 // prints must be what stands in the comments beside or below the lines that print. What draws is run in tests/browser/docs.spec.ts.
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Block, blocksOf } from "../../docs/site/blocks.ts";
@@ -39,6 +39,13 @@ const isRun = ({ role }: Block) => role !== "not-run";
 test("every page is among the guides", () => {
   const files = readdirSync(at("../../docs/site")).filter((file) => file.endsWith(".md"));
   expect(files.sort()).toEqual(guides.map(({ name }) => `${name}.md`).sort());
+});
+
+test("every entry of the package is told of", () => {
+  const { exports } = JSON.parse(readFileSync(at("../../package.json"), "utf8"));
+  const entries = Object.keys(exports).filter((name) => name !== "./package.json");
+  const told = guides.find(({ name }) => name === "entries")?.source;
+  for (const name of entries) expect(told).toContain(`\`${name.replace(".", "attnscope")}\``);
 });
 
 test("every block of code is run, or says that it is not", () => {
