@@ -40,6 +40,11 @@ export class Analysis {
    * The entropy of each row in nats, -Σ w ln w with 0 ln 0 = 0: `[..., n_q, n_k]` -> `[..., n_q]`; NaN for a row that
    * holds NaN. Source: Clark et al. 2019, section 3.3.
    *
+   * ```ts
+   * const { data } = await engine.analysis.entropy([[1, 0], [0.5, 0.5]]);
+   * console.log(data); // Float32Array(2) [ 0, 0.6931471824645996 ]
+   * ```
+   *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`
    */
   async entropy(weights: TensorLike): Promise<Tensor> {
@@ -78,6 +83,12 @@ export class Analysis {
    * "uniform" where that score is at least 0.98, else "mixed". Sources: Voita et al. 2019, Clark et al. 2019, Vig and
    * Belinkov 2019, Wang et al. 2022.
    *
+   * ```ts
+   * const previous = Array.from({ length: 6 }, (_, i) => Array.from({ length: 6 }, (_, j) => Number(j === Math.max(0, i - 1))));
+   * const [{ label }] = await engine.analysis.labelHeads([previous]);
+   * console.log(label); // previous_token
+   * ```
+   *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`
    */
   async labelHeads(weights: TensorLike, options: LabelOptions = {}): Promise<HeadLabel[]> {
@@ -97,6 +108,12 @@ export class Analysis {
    * `[batch, n, n]`. Each layer is the mean over its heads, half of it replaced by the token itself where `residual`
    * (default true) counts the connection around the attention, its rows made to sum to 1. Source: Abnar and Zuidema
    * 2020.
+   *
+   * ```ts
+   * const layer = [[[1, 0], [0.5, 0.5]]];
+   * const { data } = await engine.analysis.rollout([layer, layer], { residual: false });
+   * console.log(data); // Float32Array(4) [ 1, 0, 0.75, 0.25 ]
+   * ```
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `invalid_option`
    */
@@ -119,6 +136,11 @@ export class Analysis {
    * What a mask freed and where it went, from the weights without it and with it, both `[..., n_q, n_k]`: the change of
    * each cell, the weight that each row and each head lost, and the cells that gained the most.
    *
+   * ```ts
+   * const { change, gains } = await engine.analysis.maskEffect([[0.5, 0.5]], [[1, 0]]);
+   * console.log(change.data, gains[0].index); // Float32Array(2) [ 0.5, -0.5 ] [ 0, 0 ]
+   * ```
+   *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`
    */
   async maskEffect(before: TensorLike, after: TensorLike): Promise<MaskEffect> {
@@ -138,6 +160,12 @@ export class Analysis {
    * What each head matters: the Euclidean distance that each output row moves when that head alone is switched off,
    * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward` but for the watching; a `headMask`
    * among them holds for the other heads. Source: Michel et al. 2019.
+   *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
+   * const moved = await engine.analysis.ablation(mha, [[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]]);
+   * console.log(moved.shape); // [ 2, 3 ]
+   * ```
    *
    * @throws AttnError as {@link MultiHeadAttention.forward}
    */

@@ -1,7 +1,9 @@
+/** Where passes are computed: where it pays, on the CPU, or on the GPU. */
 export type BackendOption = "auto" | "cpu" | "webgpu";
 
 /** What computes, as far as it can change while an engine lives. */
 export interface BackendInfo {
+  /** Where passes are computed at present. */
   readonly backend: "cpu" | "webgpu";
   /** The graphics adapter, or null. */
   readonly adapter: string | null;

@@ -32,7 +32,6 @@ interface Drawn {
 abstract class AttnElement extends ElementBase {
   static readonly observedAttributes: readonly string[] = ["tokens", "key-tokens", "weights"];
 
-  /** What is selected; give several elements the same one and they move together. */
   #selection = new Selection();
   #values: TensorLike | null = null;
   #tokens: readonly string[] | null = null;
@@ -46,6 +45,7 @@ abstract class AttnElement extends ElementBase {
     this.due();
   };
 
+  /** What is selected; give several elements the same one and they move together. */
   get selection(): Selection {
     return this.#selection;
   }
@@ -65,6 +65,7 @@ abstract class AttnElement extends ElementBase {
     this.due();
   }
 
+  /** The keys' tokens, where they are not the queries'. */
   get keyTokens(): readonly string[] {
     return this.#keyTokens ?? this.tokens;
   }
@@ -206,7 +207,16 @@ function titles({ values }: Drawn) {
   return Array.from({ length: values.shape[0] ?? 0 }, (_, head) => ({ name: `head ${head + 1}`, note: "" }));
 }
 
-/** `<attn-heads>`: every head's matrix side by side. */
+/**
+ * `<attn-heads>`: every head's matrix side by side.
+ *
+ * ```html
+ * <attn-heads tokens="the cat sat" weights="[[[1,0,0],[0.5,0.5,0],[0.2,0.3,0.5]]]"></attn-heads>
+ * ```
+ *
+ * Attributes and properties agree: attributes hold JSON, `tokens` also plain words; properties take arrays and tensors. It fires
+ * `select` with `{ head, query, key }`, and `error` with an AttnError for what cannot be drawn, which leaves the last picture.
+ */
 export class AttnHeads extends AttnElement {
   protected override options(drawn: Drawn): object {
     return {
@@ -226,7 +236,13 @@ export class AttnHeads extends AttnElement {
   }
 }
 
-/** `<attn-lines>`: lines from queries to keys, a colour for each head. */
+/**
+ * `<attn-lines>`: lines from queries to keys, a colour for each head. Attributes and events are those of {@link AttnHeads}.
+ *
+ * ```html
+ * <attn-lines tokens="the cat sat" weights="[[[1,0,0],[0.5,0.5,0],[0.2,0.3,0.5]]]"></attn-lines>
+ * ```
+ */
 export class AttnLines extends AttnElement {
   protected override options(drawn: Drawn): object {
     return {
@@ -244,11 +260,18 @@ export class AttnLines extends AttnElement {
   }
 }
 
-/** `<attn-heatmap>`: one matrix, of several heads the one that `head` names, counted from 0. */
+/**
+ * `<attn-heatmap>`: one matrix, of several heads the one that `head` names. Other attributes and events are those of {@link AttnHeads}.
+ *
+ * ```html
+ * <attn-heatmap tokens="we like tea" weights="[[1,0,0],[0.5,0.5,0],[0.2,0.3,0.5]]"></attn-heatmap>
+ * ```
+ */
 export class AttnHeatmap extends AttnElement {
   static override readonly observedAttributes = [...AttnElement.observedAttributes, "head"];
   #head = 0;
 
+  /** Which head of several is drawn, counted from 0. */
   get head(): number {
     return this.#head;
   }
@@ -291,11 +314,16 @@ export class AttnHeatmap extends AttnElement {
 /**
  * `<attn-mask>`: a mask that is painted. `allowed` `[n_q, n_k]` is nonzero where a query may attend to a key; without it, all
  * of the tokens. Fires `maskchange` with `{ allowed, shape }`; `mask.fromKeep` takes them.
+ *
+ * ```html
+ * <attn-mask tokens="the cat sat" allowed="[[1,0,0],[1,1,0],[1,1,1]]"></attn-mask>
+ * ```
  */
 export class AttnMask extends AttnElement {
   static override readonly observedAttributes = ["tokens", "key-tokens", "allowed"];
   #allowed: TensorLike | null = null;
 
+  /** `[n_q, n_k]`, nonzero where a query may attend to a key; null for everywhere. */
   get allowed(): TensorLike | null {
     return this.#allowed;
   }

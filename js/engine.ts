@@ -58,10 +58,13 @@ export interface EngineOptions {
   gpu?: string | URL;
 }
 
-/** What computes. */
+/** What computes, as `engine.info` says it. */
 export interface EngineInfo extends BackendInfo {
+  /** The instructions of the WebAssembly: relaxed SIMD where the runtime has it. */
   readonly kernel: "scalar" | "simd128" | "relaxed-simd";
+  /** How many threads compute. */
   readonly threads: number;
+  /** The version of the package. */
   readonly version: string;
   /** The fingerprint of the sources that the WebAssembly was compiled from; one of other sources is refused. */
   readonly build: string;
@@ -188,6 +191,12 @@ export class Engine {
    * weight of 0, and 0 · NaN is NaN, as in PyTorch. PyTorch's fused attention adds -infinity instead of replacing, and so gives
    * NaN for a NaN in a hidden key too.
    *
+   * ```ts
+   * const [q, k, v] = [[[1, 0]], [[1, 0], [0, 1]], [[1, 2], [3, 4]]];
+   * const { weights } = await engine.scaledDotProductAttention(q, k, v, { scale: 1 });
+   * console.log(weights.data); // Float32Array(2) [ 0.7310585975646973, 0.2689414322376251 ]
+   * ```
+   *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
   async scaledDotProductAttention<Weighed extends boolean = true, Traced extends boolean = false>(
@@ -228,6 +237,12 @@ export class Engine {
   /**
    * Multi-head attention. Its weights are drawn as `torch.manual_seed(seed)` and four `nn.Linear` draw them.
    *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2, seed: 42 });
+   * const { weights } = await mha.forward([[1, 0, 0, 1], [0, 1, 1, 0]], { mask: mask.causal() });
+   * console.log(weights.shape); // [ 2, 2, 2 ]
+   * ```
+   *
    * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
    */
   multiHeadAttention(options: MultiHeadAttentionOptions): MultiHeadAttention {
@@ -249,6 +264,12 @@ export class Engine {
   /**
    * A stack of transformer blocks.
    *
+   * ```ts
+   * const stack = engine.transformer({ dModel: 4, nHeads: 2, nLayers: 3, activation: "gelu" });
+   * const { weights } = await stack.forward([[1, 0, 0, 1], [0, 1, 1, 0]]);
+   * console.log(weights.length); // 3
+   * ```
+   *
    * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
    */
   transformer(options: TransformerOptions & { nLayers: number }): Transformer {
@@ -269,6 +290,13 @@ export class Engine {
   /**
    * A stack of a decoder's blocks.
    *
+   * ```ts
+   * const decoder = engine.decoder({ dModel: 4, nHeads: 2, nLayers: 2 });
+   * const [x, memory] = [[[1, 0, 0, 1]], [[0, 1, 1, 0], [1, 1, 0, 0]]];
+   * const { crossWeights } = await decoder.forward(x, memory);
+   * console.log(crossWeights[1].shape); // [ 2, 1, 2 ]
+   * ```
+   *
    * @throws AttnError `not_divisible`, `invalid_option`, `too_large`
    */
   decoder(options: TransformerOptions & { nLayers: number }): Decoder {
@@ -285,13 +313,25 @@ export class Engine {
     throwTyped(() => glue().RawTransformer.check(settings, isDecoder, this.#link.maxBytes));
   }
 
-  /** PyTorch's CPU generator after `torch.manual_seed(seed)`, bit for bit. */
+  /**
+   * PyTorch's CPU generator after `torch.manual_seed(seed)`, bit for bit.
+   *
+   * ```ts
+   * const { data } = await engine.torchGenerator(42).randn([2]);
+   * console.log(data); // Float32Array(2) [ 0.33669036626815796, 0.12880940735340118 ]
+   * ```
+   */
   torchGenerator(seed: number | bigint): Generator {
     return new Generator(this.#link, seed);
   }
 
   /**
    * A mask at the size of some scores.
+   *
+   * ```ts
+   * const { allowed, shape } = await engine.materialize(mask.causal(), { nQ: 2, nK: 2 });
+   * console.log(allowed, shape); // Uint8Array(4) [ 1, 0, 1, 1 ] [ 1, 1, 2, 2 ]
+   * ```
    *
    * @throws AttnError `mask_shape`, `invalid_option`
    */
@@ -302,6 +342,11 @@ export class Engine {
   /**
    * The tensors of a file by name; the format is found from the bytes where it is not given. A tensor alone is called "tensor";
    * in nested dicts a name is the keys between dots. What is no tensor is left out, and a pickle can run nothing.
+   *
+   * ```ts
+   * const { tensor } = await engine.readTensors("0.5,0.5\n1,0", { format: "csv" });
+   * console.log(tensor.shape); // [ 2, 2 ]
+   * ```
    *
    * @throws AttnError `bad_file` with the place (`offset`, or `line` and `column`), `too_large`, `invalid_option`
    */
@@ -318,6 +363,11 @@ export class Engine {
 
   /**
    * A file of tensors by name: "safetensors", "npz" and "json" hold any number, "npy" one, "csv" one matrix.
+   *
+   * ```ts
+   * const bytes = await engine.writeTensors({ weights: [[0.5, 0.5], [1, 0]] }, "safetensors");
+   * console.log(Object.keys(await engine.readTensors(bytes))); // [ 'weights' ]
+   * ```
    *
    * @throws AttnError `invalid_option`, `invalid_tensor`, `shape_mismatch`
    */

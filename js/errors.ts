@@ -3,20 +3,73 @@ import type { ErrorCode } from "./generated.ts";
 /** What an error knows beside its message, such as `{ dModel: 10, nHeads: 4 }` or `{ path: [2, 5], found: "abc" }`. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
+/** Every code of an error: what its `details` hold, what it means, and what helps. */
+export interface ErrorCodes {
+  /**
+   * These are no numbers in a regular shape: ragged or empty arrays, words, a shape that the numbers do not fill. Look at `path`, the
+   * place in the arrays.
+   */
+  invalid_tensor: { argument: string; path?: readonly number[]; found: string; expected: string };
+  /** A tensor is sound, but its shape does not go with the module or with the other tensors. `expected` says which would. */
+  shape_mismatch: { argument?: string; found: readonly number[]; expected: string };
+  /** The heads do not share the width evenly. Choose an `nHeads` that divides `dModel`, or say `dK` and `dV`. */
+  not_divisible: { dModel: number; nHeads: number };
+  /** An option is unknown, of the wrong type or out of its range. `option` names it, and `expected` says what it may be. */
+  invalid_option: { option: string; found: string; expected: string };
+  /** A mask of a fixed size met scores of another. Make it anew for this many queries and keys, or give a rule, which fits every size. */
+  mask_shape: { mask: readonly number[]; scores: readonly number[]; expected: string };
+  /** The trace does not hold this stage in this layer. Take one of `available`; a stack counts its layers from 0. */
+  no_such_stage: { stage: string; layer: number; available: readonly string[] };
+  /** The call would need more memory than it may have; nothing was allocated. Give less at once, or raise `maxBytes` of `createEngine`. */
+  too_large: { needed: number; maxBytes: number };
+  /**
+   * An entry of a state dict is missing, left over or of the wrong shape; nothing was loaded. Compare the module's sizes with those of the
+   * model; of a dict with several layers say which `layer`.
+   */
+  bad_state_dict: { entry?: string; found: unknown; expected?: string };
+  /**
+   * A file is damaged, of another format, or holds what is not read. The place is a byte, `offset`, or a `line` and `column`. Say `format`
+   * where it was guessed wrongly.
+   */
+  bad_file: {
+    format?: string;
+    offset?: number;
+    line?: number;
+    column?: number;
+    stage?: number;
+    found?: string;
+    expected?: string;
+  };
+  /** There is no engine to ask: none was created yet, or the trace comes from a file. Await `createEngine()`, or run the pass again. */
+  no_engine: object;
+  /** The engine was destroyed, or the pass forgotten by `dispose()`. Make a new one. */
+  disposed: object;
+  /** A fault of attnscope's own; the console has what is known of it. The engine answers no more: create a new one, and please report it. */
+  engine_crashed: object;
+  /** With `backend: "webgpu"`: there is no GPU, or it refused. "auto" computes on the CPU instead. */
+  gpu_unavailable: { backend: string };
+  /** With `backend: "webgpu"`: the device went away, mostly because of its driver. Create a new engine. */
+  gpu_lost: { backend?: string };
+}
+
 /**
- * Every refusal of attnscope. `code` is stable; the message names the argument, what was found and what was expected.
+ * What attnscope throws when it refuses a call. The message names the argument, what was found and what was expected.
  *
  * ```ts
  * try {
  *   engine.multiHeadAttention({ dModel: 10, nHeads: 4 });
  * } catch (error) {
- *   if (error instanceof AttnError && error.code === "not_divisible") console.log(error.details);
+ *   if (!(error instanceof AttnError)) throw error;
+ *   console.log(error.code, error.details); // not_divisible { dModel: 10, nHeads: 4 }
  * }
  * ```
  */
 export class AttnError extends Error {
+  /** What tells it from other errors where `instanceof` cannot, as across frames. */
   override readonly name = "AttnError";
+  /** What went wrong; the same from version to version. */
   readonly code: ErrorCode;
+  /** What {@link ErrorCodes} says of the code. */
   readonly details: ErrorDetails;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {

@@ -9,7 +9,9 @@ export * from "./slim.ts";
  *
  * ```ts
  * const engine = await createEngine();
- * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2, seed: 42 });
+ * const { output } = await engine.scaledDotProductAttention([[1, 0]], [[1, 0]], [[3, 4]]);
+ * console.log(output.data); // Float32Array(2) [ 3, 4 ]
+ * engine.destroy();
  * ```
  *
  * @throws AttnError `invalid_option`, `gpu_unavailable`

@@ -9,7 +9,7 @@ export type MaskMatrix = TensorLike | readonly unknown[];
 
 /**
  * Which key a query may attend to: a rule or a matrix, sized when it meets the scores. Rows are queries, columns are keys.
- * Masks are values: `and`, `or` and `not` give new ones.
+ * Masks are values: `and`, `or` and `not` give new ones. {@link mask} makes them.
  */
 export class Mask {
   /** The mask as plain data. */
@@ -35,7 +35,16 @@ export class Mask {
     return new Mask({ not: { mask: this.rule } });
   }
 
-  /** PyTorch code that makes the same mask as `attn_mask`, in the convention of the function that takes it. */
+  /**
+   * PyTorch code that makes the same mask as `attn_mask`, in the convention of the function that takes it.
+   *
+   * ```ts
+   * console.log(mask.causal().toTorch("sdpa"));
+   * // i = torch.arange(n_q)[:, None]  # queries
+   * // j = torch.arange(n_k)[None, :]  # keys
+   * // attn_mask = j <= i  # True = may attend
+   * ```
+   */
   toTorch(convention: TorchConvention): string {
     return throwTyped(() => glue().toTorch(this.rule, convention));
   }
@@ -67,7 +76,15 @@ export function optionalRule(value: unknown, argument: string): MaskRule | null 
   return value === null || value === undefined ? null : ruleOf(value, argument);
 }
 
-/** Every kind of mask. */
+/**
+ * Every kind of mask.
+ *
+ * ```ts
+ * const near = mask.causal().and(mask.slidingWindow(2)); // each token sees itself and the one before
+ * const { allowed } = await engine.materialize(near, { nQ: 3, nK: 3 });
+ * console.log(allowed.join(" ")); // 1 0 0 1 1 0 0 1 1
+ * ```
+ */
 export const mask = {
   /** Query i sees key j where j <= i. */
   causal: () => new Mask("causal"),

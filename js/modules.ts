@@ -81,27 +81,35 @@ export interface ForwardResult<Weighed extends boolean = boolean, Traced extends
 
 /** What a pass through a stack gives. */
 export interface StackResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
+  /** `[n, dModel]`, with `[batch, ...]` in front where x has it */
   readonly output: Tensor;
   /** One tensor a layer, or null with `needWeights: false` */
   readonly weights: Asked<Weighed, Tensor[]>;
+  /** Every stage with `trace: true`, else null */
   readonly trace: Asked<Traced, Trace>;
 }
 
 /** What a pass through a decoder's block gives. */
 export interface DecoderBlockResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
+  /** `[n, dModel]`, with `[batch, ...]` in front where x has it */
   readonly output: Tensor;
   /** `[nHeads, n, n]`: its attention to itself; null with `needWeights: false` */
   readonly selfWeights: Asked<Weighed, Tensor>;
   /** `[nHeads, n, n_memory]`: its attention to the memory */
   readonly crossWeights: Asked<Weighed, Tensor>;
+  /** Every stage with `trace: true`, else null */
   readonly trace: Asked<Traced, Trace>;
 }
 
-/** What a pass through a decoder gives: one tensor a layer. */
+/** What a pass through a decoder gives. */
 export interface DecoderResult<Weighed extends boolean = boolean, Traced extends boolean = boolean> {
+  /** `[n, dModel]`, with `[batch, ...]` in front where x has it */
   readonly output: Tensor;
+  /** Each layer's attention to itself, `[nHeads, n, n]`; null with `needWeights: false` */
   readonly selfWeights: Asked<Weighed, Tensor[]>;
+  /** Each layer's attention to the memory, `[nHeads, n, n_memory]` */
   readonly crossWeights: Asked<Weighed, Tensor[]>;
+  /** Every stage with `trace: true`, else null */
   readonly trace: Asked<Traced, Trace>;
 }
 
@@ -153,7 +161,14 @@ export class Weighted {
     throw invalidOption("module", "a module of another engine", "one of this engine");
   }
 
-  /** The parameters by name, copied; weights are `[out_features, in_features]`. */
+  /**
+   * The parameters by name, copied; weights are `[out_features, in_features]`.
+   *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2, bias: false });
+   * console.log(Object.keys(await mha.stateDict())); // [ 'query.weight', 'key.weight', 'value.weight', 'out.weight' ]
+   * ```
+   */
   async stateDict(): Promise<StateDict> {
     return Object.fromEntries(await this.#link.call<[string, Tensor][]>({ op: "stateDict", id: this.#id }));
   }
@@ -162,6 +177,19 @@ export class Weighted {
    * Takes the parameters from a state dict: its own, or one with the names of the posts, of PyTorch's modules, or of BERT,
    * DistilBERT, GPT-2, GPT-NeoX, LLaMA, Mistral, Qwen, Phi-3, T5, ViT, BART, CLIP or llama.cpp. Wrappers in front (`module.`,
    * `_orig_mod.`, `model.`) are dropped, fused projections split, transposed ones turned; embeddings and heads are passed over.
+   *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false });
+   * const identity = [[1, 0], [0, 1]];
+   * await mha.loadStateDict({
+   *   "query.weight": identity,
+   *   "key.weight": identity,
+   *   "value.weight": identity,
+   *   "out.weight": identity,
+   * });
+   * const { output } = await mha.forward([[5, 6]]);
+   * console.log(output.data); // Float32Array(2) [ 5, 6 ]
+   * ```
    *
    * @throws AttnError `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded
    */
@@ -205,6 +233,14 @@ export class MultiHeadAttention extends Weighted {
 
   /**
    * Attends from `x` `[n, dModel]` or `[batch, n, dModel]` to itself, or to `key` and `value`.
+   *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
+   * const x = [[1, 0, 0, 1], [0, 1, 1, 0], [1, 1, 0, 0]];
+   * const { output, weights, trace } = await mha.forward(x, { mask: mask.causal(), trace: true });
+   * console.log(output.shape, weights.shape); // [ 3, 4 ] [ 2, 3, 3 ]
+   * console.log(trace.stage("scores").shape); // [ 2, 3, 3 ]
+   * ```
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */

@@ -4,8 +4,9 @@ import type { Link } from "./link.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 
-/** The axis an operation works along; a negative one counts from the end; default -1. */
+/** Along which axis an operation works. */
 export interface AxisOption {
+  /** Counted from 0, or from the end where it is negative; default -1. */
   axis?: number;
 }
 
@@ -37,7 +38,16 @@ export interface RotaryOptions {
   interleaved?: boolean;
 }
 
-/** The parts of attention by themselves. */
+/**
+ * The parts of attention by themselves.
+ *
+ * ```ts
+ * const { data } = await engine.ops.softmax([[0, 0], [0, Infinity]]);
+ * console.log(data); // Float32Array(4) [ 0.5, 0.5, NaN, NaN ]
+ * const normed = await engine.ops.layerNorm([[1, 3]], { eps: 0 });
+ * console.log(normed.data); // Float32Array(2) [ -1, 1 ]
+ * ```
+ */
 export class Ops {
   readonly #link: Link;
 

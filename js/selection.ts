@@ -1,10 +1,16 @@
-/** What a page is looking at. Positions count from 0; `feature` is a column of a stage that has no keys. */
+/** What a page is looking at. All count from 0. */
 export interface Place {
+  /** The name of a stage, such as "weights". */
   readonly stage: string;
+  /** The layer of a stack. */
   readonly layer: number;
+  /** The head. */
   readonly head: number;
+  /** The row of a matrix of weights. */
   readonly query: number;
+  /** The column of a matrix of weights. */
   readonly key: number;
+  /** The column of a stage that has no keys. */
   readonly feature: number;
 }
 
@@ -14,7 +20,7 @@ export interface Place {
  *
  * ```ts
  * const selection = new Selection({ head: 1 });
- * selection.addEventListener("change", () => console.log(selection.place));
+ * selection.addEventListener("change", () => console.log(selection.place.head, selection.place.query)); // 1 2
  * selection.set({ query: 2, key: 0 });
  * ```
  */
@@ -22,11 +28,13 @@ export class Selection extends EventTarget {
   #place: Place;
   #pointed: Partial<Place> | null = null;
 
+  /** Begins at the weights of the first layer and head, at the first query and key, but for what `start` says. */
   constructor(start: Partial<Place> = {}) {
     super();
     this.#place = { stage: "weights", layer: 0, head: 0, query: 0, key: 0, feature: 0, ...start };
   }
 
+  /** Where it is. */
   get place(): Place {
     return this.#place;
   }

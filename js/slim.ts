@@ -13,7 +13,7 @@ export type {
   MaterializedMask,
   ScaledDotProductOptions,
 } from "./engine.ts";
-export { AttnError, type ErrorDetails } from "./errors.ts";
+export { AttnError, type ErrorCodes, type ErrorDetails } from "./errors.ts";
 export type {
   Activation,
   CellChange,
@@ -77,7 +77,14 @@ export interface SlimEngineOptions extends EngineOptions {
  * An engine of parts that the caller brings, ready to compute.
  *
  * ```ts
- * const engine = await createEngine({ wasm: await readFile("attnscope_simd128.wasm") });
+ * import { readFile } from "node:fs/promises";
+ * import { createRequire } from "node:module";
+ * import { createEngine } from "attnscope/slim";
+ *
+ * const { resolve } = createRequire(import.meta.url);
+ * const engine = await createEngine({ wasm: await readFile(resolve("attnscope/engine.wasm")) });
+ * console.log(engine.info.kernel); // simd128
+ * engine.destroy();
  * ```
  *
  * @throws AttnError `invalid_option`, `gpu_unavailable`

@@ -2,7 +2,9 @@ import { AttnError } from "./errors.ts";
 
 /** Row-major float32 numbers and their shape, outermost axis first. */
 export interface Tensor {
+  /** The numbers, the last axis running fastest. */
   readonly data: Float32Array;
+  /** How many there are along each axis. */
   readonly shape: readonly number[];
 }
 
@@ -14,6 +16,11 @@ export type TensorLike = Tensor | NestedArray;
 
 /**
  * A tensor of nested arrays, or of flat numbers and a shape.
+ *
+ * ```ts
+ * console.log(tensor([[1, 2], [3, 4]]).shape); // [ 2, 2 ]
+ * console.log(tensor([1, 2, 3, 4], [2, 2]).shape); // [ 2, 2 ]
+ * ```
  *
  * @throws AttnError `invalid_tensor` with the place in `details.path` for ragged, empty, wrong-sized or non-numeric input.
  * NaN and infinity are let through.

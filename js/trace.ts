@@ -6,6 +6,7 @@ import type { WatchOptions } from "./watch.ts";
 
 /** Which layer of a stack; default 0. */
 export interface LayerOption {
+  /** Counted from 0. */
   layer?: number;
 }
 
@@ -14,9 +15,11 @@ export type Asked<Is extends boolean, What> = Is extends true ? What : null;
 
 /** What a pass with another mask gives. */
 export interface Remasked {
+  /** As the pass without that mask gave it. */
   readonly output: Tensor;
   /** The weights of the first layer. */
   readonly weights: Tensor | null;
+  /** Every stage under that mask. */
   readonly trace: Trace;
 }
 
@@ -41,13 +44,22 @@ type JsonNumber = number | "NaN" | "Infinity" | "-Infinity" | "-0";
 
 /** A trace as plain data. */
 export interface TraceJson {
+  /** What tells such data from other. */
   readonly format: "attnscope-trace/1";
+  /** The stages in order, each with its numbers row by row. */
   readonly stages: readonly { name: Stage; layer: number; shape: readonly number[]; data: readonly JsonNumber[] }[];
 }
 
 /**
  * Every stage of one pass, in order, with its shape. The numbers are copies of the engine's; stages that are the same numbers share
  * one copy, as do passes that differ by their mask alone, for what no mask reaches.
+ *
+ * ```ts
+ * const [q, k, v] = [[[1, 0]], [[1, 0], [0, 1]], [[1, 2], [3, 4]]];
+ * const { trace } = await engine.scaledDotProductAttention(q, k, v, { trace: true });
+ * console.log(trace.stages.join(", ")); // query, key, value, scores, scaled, masked, weights, context
+ * console.log(trace.stage("scores").data); // Float32Array(2) [ 1, 0 ]
+ * ```
  */
 export class Trace {
   readonly #stages: readonly KeptStage[];
@@ -80,6 +92,14 @@ export class Trace {
   /**
    * How one cell was made, as arithmetic with the numbers the pass used.
    *
+   * ```ts
+   * const [q, k, v] = [[[1, 2]], [[3, 4]], [[5, 6]]];
+   * const { trace } = await engine.scaledDotProductAttention(q, k, v, { trace: true });
+   * const { formula, terms, value } = await trace.explain("scores", [0, 0]);
+   * console.log(formula); // scores[i, j] = Σ_d query[i, d] · key[j, d]
+   * console.log(terms.map(({ left, right }) => `${left} · ${right}`).join(" + "), "=", value); // 1 · 3 + 2 · 4 = 11
+   * ```
+   *
    * @throws AttnError `no_such_stage`, `shape_mismatch` for a cell that is not there, `no_engine` for a trace read from a file
    */
   async explain(name: Stage, index: readonly number[], { layer = 0 }: LayerOption = {}): Promise<Explanation> {
@@ -98,6 +118,13 @@ export class Trace {
   /**
    * The same pass with another mask, or with none: mask, softmax and what follows are done again, no projection is.
    *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
+   * const { trace } = await mha.forward([[1, 0, 0, 1], [0, 1, 1, 0]], { trace: true });
+   * const { weights } = await trace.remask(mask.causal());
+   * console.log(weights?.data.subarray(0, 2)); // Float32Array(2) [ 1, 0 ]
+   * ```
+   *
    * @throws AttnError `mask_shape`, `invalid_option`, `too_large`, `no_engine` for a trace read from a file; the signal's reason
    */
   async remask(mask: Mask | null, options: RemaskOptions = {}): Promise<Remasked> {
@@ -109,7 +136,15 @@ export class Trace {
     this.#source?.dispose();
   }
 
-  /** Plain data for `JSON.stringify`; NaN and infinity survive. */
+  /**
+   * Plain data for `JSON.stringify`; NaN and infinity survive.
+   *
+   * ```ts
+   * const { trace } = await engine.scaledDotProductAttention([[1]], [[1]], [[5]], { trace: true });
+   * const read = Trace.fromJSON(JSON.stringify(trace));
+   * console.log(read.stage("context").data); // Float32Array(1) [ 5 ]
+   * ```
+   */
   toJSON(): TraceJson {
     return {
       format: "attnscope-trace/1",

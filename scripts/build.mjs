@@ -138,18 +138,17 @@ step(
   },
 );
 
-step("site", { inputs: ["dist", "www", "package-lock.json"], output: "dist-site/index.html" }, () => {
+step("site", { inputs: ["dist", "www", "NOTICE", "package-lock.json"], output: "dist-site/index.html" }, () => {
   npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
 });
 
 step(
   "docs",
   {
-    inputs: ["dist", "docs/site", "www/src/app.css", "tsconfig.build.json", "package-lock.json"],
+    inputs: ["dist", "docs/site", "www/licences.ts", "www/src/app.css", "NOTICE", "package-lock.json"],
     output: "dist-site/docs/index.html",
   },
   () => {
-    npx("typedoc/bin/typedoc", "--options", "docs/site/typedoc.json", "--logLevel", "Warn");
     npx("vite/bin/vite.js", "build", "docs/site", "--logLevel", "warn");
   },
 );

@@ -2,6 +2,7 @@
 //   attnscope.global.js      the package for classic scripts
 //   attnscope.anywidget.js   a widget for notebooks
 //   attnscope.gpu.js         what computes on graphics processors, which the engine loads by its address
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 
@@ -9,7 +10,7 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const NOTICE = "/*! attnscope, MIT OR Apache-2.0, and d3-format, ISC: see NOTICE */";
 
-await build([
+const bundles = await build([
   {
     input: "dist/global.js",
     // A classic script knows its address only while it runs first; what lies beside dist/ is found from there.
@@ -34,3 +35,9 @@ var attnscopeHome = globalThis.document?.currentScript && new URL("../dist/globa
     output: { file: "bundled/attnscope.gpu.js", format: "esm", minify: true, banner: NOTICE },
   },
 ]);
+
+const notice = readFileSync("NOTICE", "utf8");
+for (const id of bundles.flatMap(({ output }) => output.flatMap(({ moduleIds = [] }) => moduleIds))) {
+  const [, name] = /.*\bnode_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(id) ?? [];
+  if (name && !notice.includes(name)) throw new Error(`NOTICE does not name ${name}, which is bundled`);
+}

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Plugin } from "vite";
 
 /** Files that a page may do without: kept when they are fetched. The page itself is "./". */
-const LATER = /\.(wasm|html)$/;
+const LATER = /\.(wasm|html|txt)$/;
 
 export function offline(worker: string): Plugin {
   return {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { deflateRawSync } from "node:zlib";
 import { build, type InlineConfig, type Plugin, type Rolldown } from "vite";
+import { licencesOf } from "./licences.ts";
 import { NO_STATE } from "./src/page-file.ts";
 
 interface Sources {
@@ -21,7 +22,7 @@ export function singleFile(sources: Sources, config: InlineConfig): Plugin {
     name: "single-file",
     apply: "build",
     async generateBundle() {
-      const { script, style } = await bundled(sources.entry, config);
+      const { script, style, notice } = await bundled(sources.entry, config);
       const policy = [
         "default-src 'none'",
         `script-src ${hashOf(script)} 'wasm-unsafe-eval'`,
@@ -42,6 +43,7 @@ export function singleFile(sources: Sources, config: InlineConfig): Plugin {
         [/default-src 'none';[^"]*/, policy],
         [/(?=<\/head>)/, `<style>${style}</style>\n`],
         [/<script type="module" .*<\/script>/, body],
+        [/(?=<\/html>)/, `<!--\n${notice}-->\n`],
       ];
       const source = places.reduce(
         (page, [place, text]) => {
@@ -55,7 +57,10 @@ export function singleFile(sources: Sources, config: InlineConfig): Plugin {
   };
 }
 
-async function bundled(entry: string, config: InlineConfig): Promise<{ script: string; style: string }> {
+async function bundled(
+  entry: string,
+  config: InlineConfig,
+): Promise<{ script: string; style: string; notice: string }> {
   const output = { codeSplitting: false };
   const built = (await build({
     ...config,
@@ -75,7 +80,7 @@ async function bundled(entry: string, config: InlineConfig): Promise<{ script: s
   })) as Rolldown.RolldownOutput;
   const [{ code }, ...others] = built.output;
   const style = others.find(({ fileName }) => fileName.endsWith(".css")) as Rolldown.OutputAsset;
-  return { script: inScript(code), style: String(style.source) };
+  return { script: inScript(code), style: String(style.source), notice: licencesOf(built.output) };
 }
 
 /** Where a script holds these it is in text, in which "<" may be escaped; as they are they would end it, or hide its end. */

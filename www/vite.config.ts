@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig, type UserConfig } from "vite";
 import { fonts } from "./fonts.ts";
+import { licences } from "./licences.ts";
 import { offline } from "./offline.ts";
 import { singleFile } from "./single-file.ts";
 
@@ -41,7 +42,7 @@ const file = singleFile(
 
 export default defineConfig({
   ...page,
-  plugins: [svelte(), fonts(), file, offline(here("service-worker.js"))],
+  plugins: [svelte(), fonts(), file, licences(), offline(here("service-worker.js"))],
   build: {
     ...page.build,
     outDir: here("../dist-site"),

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
+import { licences } from "../../www/licences.ts";
 import { pages } from "./pages.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -7,7 +8,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export default defineConfig({
   root: here("."),
   base: "./",
-  plugins: [pages()],
+  plugins: [pages(), licences()],
   resolve: {
     alias: [
       { find: /^attnscope$/, replacement: here("../../dist/index.js") },

@@ -7,24 +7,35 @@ import { visible } from "./visible.ts";
 
 /** The words of the inspector. */
 export interface InspectorText {
+  /** The name of a stage. */
   readonly stage: (stage: Stage) => string;
   /** The two factors of a dot product and what is summed over, by the stage they give. */
   readonly factors: (stage: Stage) => { readonly over: string; readonly left: string; readonly right: string };
+  /** The heading of products. */
   readonly product: string;
+  /** The word for a bias. */
   readonly bias: string;
+  /** The word for a sum. */
   readonly sum: string;
+  /** The heading of keys. */
   readonly key: string;
+  /** The word for a cell that the mask leaves. */
   readonly allowed: string;
+  /** The words for a cell that it hides, and by what number. */
   readonly hidden: (fill: string) => string;
+  /** The word for a number that was given, not computed. */
   readonly given: string;
   /** Terms that are not listed, where there are very many. */
   readonly more: (count: number) => string;
 }
 
+/** Options of {@link cellInspector}. */
 export interface CellInspectorOptions {
   /** The steps to the cell, in order; each as the engine explains it. */
   readonly steps: readonly Explanation[];
+  /** The keys' tokens. */
   readonly keyLabels: readonly string[];
+  /** Its words, in the language of the page. */
   readonly text: InspectorText;
 }
 

@@ -19,10 +19,13 @@ import { type ZoomText, zoomBar } from "./zoom-bar.ts";
 
 /** Which of the selection's fields a stage's rows and columns are. */
 export interface Axes {
+  /** What a row is. */
   readonly row: "query" | "key";
+  /** What a column is. */
   readonly column: "key" | "feature";
 }
 
+/** Options of {@link headGrid}. */
 export interface HeadGridOptions extends HeatLook {
   /** `[heads, rows, columns]`, row-major; give a new array for new numbers. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
@@ -37,11 +40,15 @@ export interface HeadGridOptions extends HeatLook {
   readonly domain?: readonly [number, number] | "shared" | "each" | undefined;
   /** A name for each head, and what is known of it. */
   readonly titles: readonly { readonly name: string; readonly note: string }[];
+  /** What rows and columns are: queries and keys, of weights. */
   readonly axes: Axes;
+  /** What is looked at; views that are given the same one move together. */
   readonly selection: Selection;
   /** The narrowest a head may become before the grid takes fewer columns. */
   readonly minWidth?: number;
+  /** The name of a head's matrix, for somebody who does not see it. */
   readonly label: (head: number) => string;
+  /** What is said of a cell to somebody who does not see it. */
   readonly describe: (head: number, cell: Cell, value: number) => string;
   /** Called when the colours in use are known, and when they change; null where every head has its own. */
   readonly onShown?: ((shown: Shown | null) => void) | undefined;
@@ -123,7 +130,23 @@ function union(all: readonly Outside[]): Outside {
   return { nan: any("nan"), plus: any("plus"), minus: any("minus") };
 }
 
-/** Every head's matrix side by side: one selection, one zoom and, unless each has its own, one scale for all. */
+/**
+ * Every head's matrix side by side: one selection, one zoom and, unless each has its own, one scale for all.
+ *
+ * ```ts
+ * const { weights } = await engine.scaledDotProductAttention([[[1, 0]], [[0, 1]]], [[[1, 0]], [[0, 1]]], [[[1]], [[2]]]);
+ * headGrid(element, {
+ *   values: weights, // of any origin: numbers, and a shape [heads, queries, keys]
+ *   rowLabels: ["it"],
+ *   columnLabels: ["it"],
+ *   titles: [{ name: "head 1", note: "" }, { name: "head 2", note: "" }],
+ *   axes: { row: "query", column: "key" },
+ *   selection: new Selection(),
+ *   label: (head) => `head ${head + 1}`,
+ *   describe: (head, cell, value) => `head ${head + 1}, ${number(value)}`,
+ * });
+ * ```
+ */
 export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureView<HeadGridOptions> {
   adoptStyles(element);
   const viewport = new Viewport();

@@ -12,6 +12,7 @@ import { themeOf } from "./theme.ts";
 import { Viewport } from "./viewport.ts";
 import { visible } from "./visible.ts";
 
+/** Options of {@link headLines}. */
 export interface HeadLinesOptions extends HeadsOptions {
   /** The heads that are shown; by default all. */
   readonly heads?: readonly number[] | undefined;

@@ -9,21 +9,25 @@ export interface HeadsOptions {
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
   /** Hidden cells of all heads, `[heads, queries, keys]`, or of one matrix that holds for every head. */
   readonly hidden?: Uint8Array | null;
-  /** The queries' tokens and the keys'. */
+  /** The queries' tokens. */
   readonly rowLabels: readonly string[];
+  /** The keys' tokens. */
   readonly columnLabels: readonly string[];
-  /** The words for them; "query" and "key" by default. */
+  /** The word for queries; "query" by default. */
   readonly rowAxis?: string;
+  /** The word for keys; "key" by default. */
   readonly columnAxis?: string;
   /** A name for each head, and what is known of it. */
   readonly titles: readonly { readonly name: string; readonly note: string }[];
+  /** What is looked at; views that are given the same one move together. */
   readonly selection: Selection;
   /** The value that is drawn largest; 1 by default, as for weights. */
   readonly reach?: number;
   /** How a number is written; two decimals by default. */
   readonly write?: (value: number) => string;
-  /** The grid's name, and what is said of a cell, to somebody who does not see it. */
+  /** The name of the picture, for somebody who does not see it. */
   readonly label: string;
+  /** What is said of a cell to somebody who does not see it. */
   readonly describe: (head: number, cell: Cell, value: number) => string;
 }
 

@@ -11,10 +11,13 @@ import type { Viewport } from "./viewport.ts";
 
 /** How a matrix of numbers looks as a heat map. */
 export interface HeatLook {
+  /** A token for each row. */
   readonly rowLabels: readonly string[];
+  /** A token for each column. */
   readonly columnLabels: readonly string[];
-  /** The words on the axes; "query" and "key" by default. */
+  /** The word on the axis of rows; "query" by default. */
   readonly rowAxis?: string;
+  /** The word on the axis of columns; "key" by default. */
   readonly columnAxis?: string;
   /** Draws rows across and columns down, with their axes. */
   readonly transposed?: boolean;
@@ -28,21 +31,29 @@ export interface HeatLook {
   readonly write?: (value: number) => string;
   /** A heading for the rows' sums; null for none. */
   readonly sums?: string | null;
+  /** The widest a cell may become, in pixels; 44 by default. */
   readonly maxCell?: number;
+  /** The same for its height. */
   readonly maxCellHeight?: number;
   /** What a legend says of hatching, and of the end of a scale by rows. */
   readonly words?: { readonly hidden: string; readonly rowMaximum: string } | undefined;
 }
 
+/** A heat map by itself, without its numbers. */
 export interface HeatOptions extends HeatLook {
+  /** The cell that is framed; null for none, which is the default. */
   readonly selected?: Cell | null;
   /** Whether this is the matrix the selection is in, not only one that shares it; default true. */
   readonly isCurrent?: boolean;
+  /** The name of the picture, for somebody who does not see it. */
   readonly label: string;
+  /** What is said of a cell to somebody who does not see it. */
   readonly describe: (cell: Cell, value: number) => string;
+  /** Called when somebody goes to a cell. */
   readonly onSelect?: (cell: Cell) => void;
   /** The cell under the pointer, where views share it; without `onHover` each has its own. */
   readonly hovered?: Cell | null | undefined;
+  /** Called when the pointer comes to another cell, and with null when it leaves. */
   readonly onHover?: ((cell: Cell | null) => void) | undefined;
   /** How far one has zoomed in; views that share it move together. */
   readonly viewport?: Viewport;
@@ -50,6 +61,7 @@ export interface HeatOptions extends HeatLook {
 
 /** The colours in use and what there is beside finite numbers: what a legend has to say. */
 export interface Shown extends ColorScale {
+  /** What there is beside finite numbers. */
   readonly outside: Outside;
 }
 

@@ -10,6 +10,7 @@ import { colorsOf, pictureOf } from "./svg.ts";
 import { themeOf } from "./theme.ts";
 import { Viewport } from "./viewport.ts";
 
+/** Options of {@link heatmap}. */
 export interface HeatmapOptions extends HeatOptions {
   /** Row-major values, `rows * columns` of them; give a new array for new numbers. */
   readonly matrix: Matrix;
@@ -46,6 +47,18 @@ function isSamePeaks(one: Resolved, other: Resolved): boolean {
 /**
  * One matrix as a heat map: colours, numbers where they fit, both axes named, hidden cells hatched. A matrix of thousands
  * of rows shows the largest magnitude of each block; it is zoomed with + and - and 0, Ctrl and the wheel, or a double click.
+ *
+ * ```ts
+ * const view = heatmap(element, {
+ *   matrix: { data: [1, 0, 0.3, 0.7], rows: 2, columns: 2 },
+ *   rowLabels: ["the", "cat"],
+ *   columnLabels: ["the", "cat"],
+ *   label: "head 1",
+ *   describe: ({ row, column }, value) => `query ${row}, key ${column}, ${number(value)}`,
+ * });
+ * view.update({ palette: "diverging" });
+ * console.log(view.toSvg().slice(0, 4)); // <svg
+ * ```
  */
 export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureView<HeatmapOptions> {
   const viewport = new Viewport();

@@ -6,8 +6,11 @@ import { adoptStyles } from "./styles.ts";
 import { hatch, themeOf } from "./theme.ts";
 import type { View } from "./view.ts";
 
+/** Options of {@link legend}. */
 export interface LegendOptions {
+  /** The colours that it explains. */
   readonly palette: PaletteName;
+  /** The values at the two ends of the palette. */
   readonly domain: readonly [number, number];
   /** How numbers become colours; linear by default. */
   readonly kind?: ScaleKind;

@@ -4,19 +4,31 @@ import { blocksOf, type Region } from "./peaks.ts";
 import type { View } from "./view.ts";
 import { Viewport } from "./viewport.ts";
 
+/** Options of {@link maskEditor}. */
 export interface MaskEditorOptions {
+  /** The number of queries. */
   readonly rows: number;
+  /** The number of keys. */
   readonly columns: number;
   /** Row-major, nonzero where a query may attend to a key. */
   readonly allowed: Uint8Array;
+  /** A token for each query. */
   readonly rowLabels: readonly string[];
+  /** A token for each key. */
   readonly columnLabels: readonly string[];
+  /** The word on the axis of rows; "query" by default. */
   readonly rowAxis?: string;
+  /** The word on the axis of columns; "key" by default. */
   readonly columnAxis?: string;
+  /** The widest a cell may become, in pixels. */
   readonly maxCell?: number;
+  /** The cell that is framed; null for none, which is the default. */
   readonly selected?: Cell | null;
+  /** The name of the picture, for somebody who does not see it. */
   readonly label: string;
+  /** What is said of a cell to somebody who does not see it. */
   readonly describe: (cell: Cell, allowed: boolean) => string;
+  /** Called when somebody goes to a cell. */
   readonly onSelect?: (cell: Cell) => void;
   /** The whole mask after a cell was painted; a new array each time. */
   readonly onPaint: (allowed: Uint8Array) => void;
@@ -59,6 +71,19 @@ function coverage(
 /**
  * A mask that is painted: a click or the space bar turns a cell over, a drag gives all it meets the same state. However
  * fast the pointer, `onPaint` is called once a frame, with all that was met.
+ *
+ * ```ts
+ * const editor = maskEditor(element, {
+ *   rows: 2,
+ *   columns: 2,
+ *   allowed: new Uint8Array([1, 0, 1, 1]),
+ *   rowLabels: ["the", "cat"],
+ *   columnLabels: ["the", "cat"],
+ *   label: "mask",
+ *   describe: (cell, allowed) => (allowed ? "allowed" : "hidden"),
+ *   onPaint: (allowed) => editor.update({ allowed }),
+ * });
+ * ```
  */
 export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View<MaskEditorOptions> {
   const viewport = new Viewport();

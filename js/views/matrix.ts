@@ -1,12 +1,18 @@
 /** A matrix in row-major order. Its numbers are read as they are, never copied: give a new array for new numbers. */
 export interface Matrix {
+  /** Its numbers, row by row. */
   readonly data: ArrayLike<number>;
+  /** The number of rows. */
   readonly rows: number;
+  /** The number of columns. */
   readonly columns: number;
 }
 
+/** A place in a matrix. */
 export interface Cell {
+  /** Counted from 0. */
   readonly row: number;
+  /** Counted from 0. */
   readonly column: number;
 }
 

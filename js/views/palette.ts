@@ -3,11 +3,14 @@ import { type ColorMap, redBlue, yellowGreenBlue } from "./color-maps.ts";
 /** `sequential` for weights (0 to 1), `diverging` for signed numbers and differences (0 in the middle). */
 export type PaletteName = "sequential" | "diverging";
 
+/** Red, green and blue, from 0 to 255. */
 export type Rgb = readonly [number, number, number];
 
 /** Colours of the values from the low end of a domain to its high end, in equal steps. */
 export interface Palette {
+  /** Each colour as CSS writes it. */
   readonly css: readonly string[];
+  /** Each colour as numbers. */
   readonly rgb: readonly Rgb[];
   /** What text stays readable on each colour. */
   readonly ink: readonly string[];
@@ -67,6 +70,7 @@ export function inkOn(color: Rgb): string {
 
 const built = new Map<string, Palette>();
 
+/** A palette's colours on a light page or a dark one. */
 export function palette(name: PaletteName, dark: boolean): Palette {
   const theme = dark ? "dark" : "light";
   const id = `${name} ${theme}`;
@@ -75,7 +79,14 @@ export function palette(name: PaletteName, dark: boolean): Palette {
   return known;
 }
 
-/** A value's step in a palette, clamped to the domain. */
+/**
+ * A value's step in a palette, clamped to the domain.
+ *
+ * ```ts
+ * const { css } = palette("diverging", false);
+ * console.log(css[step(0, [-1, 1])]); // rgb(241, 239, 238)
+ * ```
+ */
 export function step(value: number, [low, high]: readonly [number, number]): number {
   const t = high > low ? (value - low) / (high - low) : 0.5;
   return Math.round(Math.min(1, Math.max(0, t)) * (STEPS - 1));

@@ -39,8 +39,11 @@ export interface Blocks {
 
 /** What numbers there are beside the finite ones. */
 export interface Outside {
+  /** Whether there is NaN. */
   readonly nan: boolean;
+  /** Whether there is infinity. */
   readonly plus: boolean;
+  /** Whether there is -infinity. */
   readonly minus: boolean;
 }
 

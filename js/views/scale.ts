@@ -6,7 +6,9 @@ export type ScaleKind = "linear" | "log" | "row";
 
 /** The colours of a matrix. */
 export interface ColorScale {
+  /** Its colours. */
   readonly palette: PaletteName;
+  /** How numbers become these. */
   readonly kind: ScaleKind;
   /** The values at the two ends of the palette. */
   readonly domain: readonly [number, number];

@@ -6,7 +6,9 @@ export type Pictured = Pick<PictureView<never>, "toSvg" | "toPng">;
 
 /** A picture under a heading. */
 export interface Headed {
+  /** What stands above it. */
   readonly heading: string;
+  /** A view, or anything with `toSvg` and `toPng`. */
   readonly picture: Pictured;
 }
 

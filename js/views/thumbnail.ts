@@ -7,14 +7,19 @@ import { scaleTo } from "./scale.ts";
 import { type Theme, themeOf } from "./theme.ts";
 import type { View } from "./view.ts";
 
+/** Options of {@link thumbnail}. */
 export interface ThumbnailOptions {
   /** `[rows, columns]`, or `[heads, rows, columns]` drawn side by side. */
   readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
+  /** Its colours. */
   readonly palette: PaletteName;
   /** The values at the two ends of the palette; by default as far as the values reach. */
   readonly domain?: readonly [number, number] | undefined;
+  /** Hidden cells, of all heads or of one matrix that holds for every head; null for none. */
   readonly hidden: Uint8Array | null;
+  /** In pixels. */
   readonly width: number;
+  /** In pixels. */
   readonly height: number;
 }
 

@@ -1,6 +1,8 @@
 /** A picture in an element: `update` takes the options that changed, `destroy` leaves the element empty. */
 export interface View<Options> {
+  /** Draws anew with these options changed; the others stay. */
   update(change: Partial<Options>): void;
+  /** Takes the picture away and stops listening. */
   destroy(): void;
 }
 

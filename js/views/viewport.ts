@@ -1,9 +1,12 @@
 import type { Cell } from "./matrix.ts";
 
-/** How far into a matrix one looks: `zoom` 1 is the whole of it, `x` and `y` are the shares left of and above the window. */
+/** How far into a matrix one looks; a `zoom` of 1 is the whole of it. */
 export interface Look {
+  /** How many times larger than the whole. */
   readonly zoom: number;
+  /** The share of the columns left of the window. */
   readonly x: number;
+  /** The share of the rows above it. */
   readonly y: number;
 }
 
@@ -15,10 +18,12 @@ export class Viewport extends EventTarget {
   most = 1;
   #look = WHOLE;
 
+  /** What is seen now. */
   get look(): Look {
     return this.#look;
   }
 
+  /** Looks elsewhere; fires `change` only where something is different. */
   set(change: Partial<Look>): void {
     const next = { ...this.#look, ...change };
     const { zoom, x, y } = this.#look;

@@ -8,6 +8,10 @@ function codePoint(character: string): string {
 /**
  * A token as it can be shown: spaces and line ends as marks, control characters and lone surrogates by their code
  * point. A token that is nothing but format characters (a lone joiner, say) is named too; inside a word they stay.
+ *
+ * ```ts
+ * console.log(visible(" the\n"), visible("")); // ␣the↵ ∅
+ * ```
  */
 export function visible(token: string): string {
   if (token === "") return "∅";

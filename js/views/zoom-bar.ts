@@ -6,8 +6,11 @@ import type { Viewport } from "./viewport.ts";
 
 /** The words of the buttons that zoom, and of the fields that go to a cell. */
 export interface ZoomText {
+  /** Of the button that makes cells larger. */
   readonly zoomIn: string;
+  /** Of the button that makes cells smaller. */
   readonly zoomOut: string;
+  /** Of the button that shows all again. */
   readonly whole: string;
   /** Where to go on an axis, counted from 0. */
   readonly goTo: (axis: string) => string;

@@ -3,6 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, type Page, test } from "@playwright/test";
 import { blocksOf } from "../../docs/site/blocks.ts";
+import { type Example, examples, expected, isDrawn } from "../../docs/site/examples.ts";
 import { guides, pageNames } from "../../docs/site/pages.ts";
 import { serve } from "../packaging/static-server.mjs";
 import { expectAccessible } from "./bench.ts";
@@ -65,6 +66,41 @@ test("whole documents draw, beside an installed package", async ({ page }) => {
   }
 });
 
+// A page of modules without a bundler, and what an example of the package takes for granted there.
+const IMPORTS = {
+  attnscope: "/dist/index.js",
+  "attnscope/views": "/dist/views/index.js",
+  "attnscope/elements": "/dist/elements.js",
+  "d3-format": "/node_modules/d3-format/dist/d3-format.mjs",
+};
+const PRELUDE = `import { createEngine, Selection } from "attnscope";
+  import { heatmap, headGrid, maskEditor, number, palette, step, visible } from "attnscope/views";
+  import "attnscope/elements";
+  const element = document.querySelector("#element");
+  const engine = await createEngine();`;
+const pageOf = ({ language, code }: Example) => `<!doctype html><title>An example</title>
+  <script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>
+  <div id="element">${language === "html" ? code : ""}</div>
+  <script type="module">${PRELUDE}${language === "html" ? "" : code}
+    globalThis.isDone = true;</script>`;
+
+for (const example of examples.filter(isDrawn)) {
+  test(`js/${example.file}:${example.line} does what it says`, async ({ page }) => {
+    const printed: string[] = [];
+    page.on("console", (message) => message.type() === "log" && printed.push(message.text()));
+    await page.route(`${host.address}/example.html`, (route) =>
+      route.fulfill({ contentType: "text/html", body: pageOf(example) }),
+    );
+    const complaints = await open(page, `${host.address}/example.html`);
+    await page.waitForFunction(() => "isDone" in globalThis);
+    expect(printed).toEqual(expected(example.code, "//"));
+    if (/element|</.test(example.code.split("console")[0] ?? "")) {
+      await expect(page.locator("#element").locator(DRAWN).first()).toBeVisible();
+    }
+    expect(complaints.filter((complaint) => !complaint.endsWith("/favicon.ico"))).toEqual([]);
+  });
+}
+
 test("a mask that is painted changes the heads", async ({ page }) => {
   await open(page, address("masks"));
   const head = page.getByRole("grid", { name: "head 1" });
@@ -102,7 +138,7 @@ test("every link leads to a page and a place that are there, and no id is given 
   expect(links.length).toBeGreaterThan(100);
   const dead = links.filter(({ to }) => {
     const [url = "", id] = to.split("#");
-    if (url === `${host.address}/dist-site/`) return false;
+    if ([`${host.address}/dist-site/`, `${host.address}/dist-site/docs/licences.txt`].includes(url)) return false;
     return !ids.has(url) || (id !== undefined && !ids.get(url)?.has(id));
   });
   expect(dead).toEqual([]);
@@ -111,6 +147,7 @@ test("every link leads to a page and a place that are there, and no id is given 
 for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [1280, 360]) {
     test(`axe finds nothing, and nothing is wider than the window: ${colorScheme}, ${width} px`, async ({ page }) => {
+      test.slow();
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 800 });
       for (const name of pageNames) {
@@ -132,6 +169,100 @@ test("the keyboard goes past the navigation, and shows where it is", async ({ pa
   await page.keyboard.press("Tab");
   const inMain = () => page.evaluate(() => document.activeElement?.closest("main") !== null);
   expect(await inMain()).toBe(true);
+});
+
+test("search leads to guides, exports, options and error codes, by the keyboard alone", async ({ page }) => {
+  await open(page, address("gallery"));
+  const field = page.getByRole("combobox", { name: "Search the documentation" });
+  const options = page.getByRole("option");
+  for (const [query, title, end] of [
+    ["multihead", "MultiHeadAttention", /api-attention\.html#MultiHeadAttention$/],
+    ["maxBytes", "EngineOptions.maxBytes", /api-engine\.html#EngineOptions\.maxBytes$/],
+    ["bad_file", "bad_file", /api-errors\.html#ErrorCodes\.bad_file$/],
+    ["sliding window", "mask.slidingWindow()", /api-masks\.html#mask\.slidingWindow$/],
+    ["slides", "Slides", /embedding\.html#slides$/],
+    ["heatmpa", "heatmap", /#heatmap$/],
+  ] as const) {
+    await page.locator("body").press("/");
+    await expect(field).toBeFocused();
+    await field.fill(query);
+    await expect(options.first()).toContainText(title);
+    await expect(page.getByRole("status")).toHaveText(/^\d+ results?$/);
+    await field.press("Enter");
+    await expect(page).toHaveURL(end);
+    await expect(page.locator(":target")).toBeInViewport();
+  }
+});
+
+test("the list of what was found is walked by arrows and closed by Escape", async ({ page }) => {
+  const complaints = await open(page, address("index"));
+  const field = page.getByRole("combobox");
+  const options = page.getByRole("option");
+  await field.fill("mask");
+  await expect(options.nth(2)).toBeVisible();
+  await expect(field).toHaveAttribute("aria-expanded", "true");
+  const isActive = async (i: number) => {
+    await expect(options.nth(i)).toHaveAttribute("aria-selected", "true");
+    await expect(page.getByRole("listbox").locator("[aria-selected=true]")).toHaveCount(1);
+    await expect(field).toHaveAttribute("aria-activedescendant", (await options.nth(i).getAttribute("id")) ?? "");
+  };
+  await isActive(0);
+  await field.press("ArrowDown");
+  await isActive(1);
+  await field.press("ArrowUp");
+  await field.press("ArrowUp");
+  await isActive((await options.count()) - 1);
+  await field.press("Escape");
+  await expect(options).toHaveCount(0);
+  await expect(field).toHaveAttribute("aria-expanded", "false");
+  await expect(field).toBeFocused();
+  await field.fill("xyzzyx");
+  await expect(page.getByRole("status")).toHaveText("Nothing found");
+  expect(complaints).toEqual([]);
+});
+
+test("a slash that is typed into a field is a slash", async ({ page }) => {
+  await open(page, address("index"));
+  const field = page.getByRole("combobox");
+  await field.pressSequentially("a/b");
+  await expect(field).toHaveValue("a/b");
+});
+
+test("what was fetched once finds without a network", async ({ page, context }) => {
+  await open(page, address("index"));
+  await page.getByRole("combobox").fill("causal");
+  await expect(page.getByRole("option").first()).toBeVisible();
+  await context.setOffline(true);
+  await page.getByRole("combobox").fill("entropy");
+  await expect(page.getByRole("option").first()).toContainText("Analysis.entropy()");
+});
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const width of [1280, 360]) {
+    test(`what was found fits and axe finds nothing: ${colorScheme}, ${width} px`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 640 });
+      await page.goto(address("masks"));
+      await page.getByRole("combobox").fill("weights");
+      await expect(page.getByRole("option").nth(3)).toBeVisible();
+      const { x = -1, width: wide = 0 } = (await page.getByRole("listbox").boundingBox()) ?? {};
+      expect(x).toBeGreaterThanOrEqual(0);
+      expect(x + wide).toBeLessThanOrEqual(width);
+      await expectAccessible(page);
+    });
+  }
+}
+
+test("where there is no room beside the text, a button opens the list of pages", async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 640 });
+  await page.goto(address("files"));
+  const pages = page.getByRole("navigation", { name: "Documentation" });
+  await expect(pages).toBeHidden();
+  await page.getByRole("button", { name: "Pages" }).click();
+  await expect(pages).toBeVisible();
+  await expectAccessible(page);
+  await pages.getByRole("link", { name: "Masks", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("Masks");
 });
 
 test("no script, style or policy of a page is looser than the page's own", async ({ page }) => {

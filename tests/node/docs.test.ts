@@ -1,11 +1,13 @@
-// The code in the documentation, run from its Markdown against the built package. What a program prints must be what stands in the
-// comments beside or below the lines that print. Parts of pages are drawn in tests/browser/docs.spec.ts.
+// The code in the documentation, run from its Markdown and from the comments of the package against the built package. What a program
+// prints must be what stands in the comments beside or below the lines that print. What draws is run in tests/browser/docs.spec.ts.
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Block, blocksOf } from "../../docs/site/blocks.ts";
+import { examples, expected, isDrawn } from "../../docs/site/examples.ts";
 import { guides } from "../../docs/site/pages.ts";
+import { readReference } from "../../docs/site/reference.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -24,17 +26,6 @@ function run(program: string, options: string[], input: string): string[] {
   return execFileSync(program, options, { cwd: FOLDER, input, encoding: "utf8" }).split("\n").slice(0, -1);
 }
 
-/** The comments that say what is printed. */
-function expected(code: string, comment: string): string[] {
-  let follows = false;
-  return code.split("\n").flatMap((line) => {
-    const [, before = line, said] = new RegExp(`^(|.*?\\s)${comment} (.*)$`).exec(line) ?? [];
-    const prints = /(console\.log|print)\(/.test(before);
-    follows = prints || (follows && said !== undefined && before.trim() === "");
-    return follows && said !== undefined ? [said] : [];
-  });
-}
-
 beforeAll(() => {
   mkdirSync(FOLDER, { recursive: true });
   cpSync(at("../golden/samples"), FOLDER, { recursive: true });
@@ -48,6 +39,13 @@ const isRun = ({ role }: Block) => role !== "not-run";
 test("every page is among the guides", () => {
   const files = readdirSync(at("../../docs/site")).filter((file) => file.endsWith(".md"));
   expect(files.sort()).toEqual(guides.map(({ name }) => `${name}.md`).sort());
+});
+
+test("every entry of the package is told of", () => {
+  const { exports } = JSON.parse(readFileSync(at("../../package.json"), "utf8"));
+  const entries = Object.keys(exports).filter((name) => name !== "./package.json");
+  const told = guides.find(({ name }) => name === "entries")?.source;
+  for (const name of entries) expect(told).toContain(`\`${name.replace(".", "attnscope")}\``);
 });
 
 test("every block of code is run, or says that it is not", () => {
@@ -71,5 +69,29 @@ describe.each(["python", "js"] as const)("%s", (language) => {
   });
   test.skipIf(language === "python" && !hasTorch).each(programs)("%s prints what it says", (_, code) => {
     expect(run(code)).toEqual(expected(code, comment));
+  });
+});
+
+// What an example of the package takes for granted.
+const PRELUDE = `import { createEngine, mask, tensor, AttnError, Selection, Trace } from "attnscope";
+const engine = await createEngine();
+`;
+
+describe("the package's comments", () => {
+  const run = examples.filter((example) => !isDrawn(example));
+
+  test.each(run.map(({ file, line, code }) => [`${file}:${line}`, code] as const))(
+    "%s prints what it says",
+    (_, code) => {
+      const program = /^import /m.test(code) ? code : `${PRELUDE}{\n${code}}\nengine.destroy();`;
+      expect(LANGUAGES.js.run(program)).toEqual(expected(code, "//"));
+    },
+  );
+
+  test("all that users meet is documented", () => {
+    const bare = [...readReference().values()].flatMap(({ sections }) =>
+      sections.filter(({ level, text }) => level > 1 && !text),
+    );
+    expect(bare.map(({ title }) => title)).toEqual([]);
   });
 });

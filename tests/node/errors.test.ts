@@ -1,5 +1,15 @@
 // Every error code that can be met, from JavaScript, with the place it names.
-import { AttnError, createEngine, type Engine, type ErrorCode, type Mask, mask, Trace, tensor } from "attnscope";
+import {
+  AttnError,
+  createEngine,
+  type Engine,
+  type ErrorCode,
+  type ErrorCodes,
+  type Mask,
+  mask,
+  Trace,
+  tensor,
+} from "attnscope";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 let engine: Engine;
@@ -26,7 +36,10 @@ const attention = () => engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
 // What a caller without types can do.
 const untyped = (value: unknown) => value as never;
 
-const cases: [ErrorCode, string, () => unknown, object][] = [
+/** A refusal: its code, what is refused, and some of the details that its code has. */
+type Case = { [Code in ErrorCode]: [Code, string, () => unknown, Partial<ErrorCodes[Code]>] }[ErrorCode];
+
+const cases: Case[] = [
   [
     "not_divisible",
     "heads that do not divide",
