@@ -20,11 +20,6 @@ use wasm_bindgen::prelude::*;
 
 use read::{options, read};
 
-#[wasm_bindgen(start)]
-pub fn start() {
-    console_error_panic_hook::set_once();
-}
-
 /// The version and the sources that this was built from, which the package compares with its own.
 #[wasm_bindgen]
 pub fn build() -> String {
