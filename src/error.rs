@@ -3,7 +3,10 @@
 /// The engine's result. The error is kept small behind a pointer, for it is handed on at almost every step.
 pub type Result<T> = std::result::Result<T, Box<AttnError>>;
 
+use std::fmt::Display;
+
 use crate::plain::Plain;
+use crate::text::Listed;
 
 /// The stable name of an error. Some are raised only by the JavaScript side; all are named here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +51,7 @@ impl ErrorCode {
     }
 }
 
-impl std::fmt::Display for ErrorCode {
+impl Display for ErrorCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -61,13 +64,13 @@ impl std::fmt::Display for ErrorCode {
 pub enum AttnError {
     #[error("{argument}: found {found}, expected {expected}")]
     InvalidTensor { argument: String, found: String, expected: String },
-    #[error("{argument}: found shape {found:?}, expected {expected}")]
+    #[error("{argument}: found shape {}, expected {expected}", Listed(found))]
     ShapeMismatch { argument: String, found: Vec<usize>, expected: String },
     #[error("dModel {d_model} is not divisible by nHeads {n_heads}; choose sizes that divide, or give dK and dV")]
     NotDivisible { d_model: usize, n_heads: usize },
     #[error("option {option}: found {found}, expected {expected}")]
     InvalidOption { option: String, found: String, expected: String },
-    #[error("the mask of shape {mask:?} does not fit scores of shape {scores:?}; expected {expected}")]
+    #[error("the mask of shape {} does not fit scores of shape {}; expected {expected}", Listed(mask), Listed(scores))]
     MaskShape { mask: Vec<usize>, scores: Vec<usize>, expected: String },
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
@@ -153,8 +156,15 @@ impl AttnError {
     }
 
     #[cold]
-    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Box<Self> {
-        Box::new(Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() })
+    pub(crate) fn option(option: &str, found: impl Display, expected: &str) -> Box<Self> {
+        fn of(option: &str, found: &dyn Display, expected: &str) -> Box<AttnError> {
+            Box::new(AttnError::InvalidOption {
+                option: option.into(),
+                found: found.to_string(),
+                expected: expected.into(),
+            })
+        }
+        of(option, &found, expected)
     }
 
     #[cold]

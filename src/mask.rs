@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, read_variants, words};
+use crate::text::{Listed, number_as_code};
 
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase", rename_all_fields = "camelCase"))]
 pub enum Mask {
     /// j <= i
+    #[default]
     Causal,
     /// j < length, one length for all or one per batch entry
     Padding {
@@ -648,13 +650,17 @@ impl Mask {
             Self::Causal => keep("j <= i".into()),
             Self::Padding { lengths } => match lengths[..] {
                 [length] => keep(format!("(j < {length}).expand(n_q, n_k)")),
-                _ => keep(format!("(j < torch.tensor({lengths:?})[:, None, None, None]).expand(-1, 1, n_q, n_k)")),
+                _ => keep(format!("(j < torch.tensor({})[:, None, None, None]).expand(-1, 1, n_q, n_k)", Listed(lengths))),
             },
             Self::SlidingWindow { left, right } => keep(format!("(i - j <= {left}) & (j - i <= {right})")),
             Self::Prefix { keys } => keep(format!("(j <= i) | (j < {keys})")),
-            Self::Documents { ids } => keep(format!("torch.tensor({ids:?})[i] == torch.tensor({ids:?})[j]")),
+            Self::Documents { ids } => {
+                let ids = Listed(ids);
+                keep(format!("torch.tensor({ids})[i] == torch.tensor({ids})[j]"))
+            }
             Self::Global { indices } => {
-                keep(format!("torch.isin(i, torch.tensor({indices:?})) | torch.isin(j, torch.tensor({indices:?}))"))
+                let indices = Listed(indices);
+                keep(format!("torch.isin(i, torch.tensor({indices})) | torch.isin(j, torch.tensor({indices}))"))
             }
             Self::Dilated { width, stride } => {
                 keep(format!("((i - j) % {stride} == 0) & ((i - j).abs() < {})", width.saturating_mul(*stride)))
@@ -696,8 +702,8 @@ impl Mask {
                 Err(AttnError::option("alibi", heads, &format!("at most {MOST_SLOPES} heads")))
             }
             Self::Alibi { heads } => {
-                let slopes: Vec<f32> = (0..*heads).map(|head| alibi_slope(head, *heads)).collect();
-                let bias = format!("-torch.tensor({slopes:?})[:, None, None] * (i - j).abs()");
+                let slopes = nested(&[*heads], (0..*heads).map(|head| number_as_code(alibi_slope(head, *heads))));
+                let bias = format!("-torch.tensor({slopes})[:, None, None] * (i - j).abs()");
                 Ok(Code { keep: None, bias: Some(bias) })
             }
             Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
@@ -707,8 +713,8 @@ impl Mask {
                 let exact = exact_distances(*buckets, *bidirectional);
                 let direction = if *bidirectional { buckets / 2 } else { *buckets };
                 let far = format!(
-                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {:?} * {}).long().clamp(max={})",
-                    (*max_distance as f64 / exact as f64).ln(),
+                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {} * {}).long().clamp(max={})",
+                    number_as_code((*max_distance as f64 / exact as f64).ln()),
                     direction - exact,
                     direction - 1,
                 );
@@ -758,7 +764,7 @@ fn check_cells(shape: &[usize], cells: usize) -> Result<()> {
     if cells > 0 && shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
         Ok(())
     } else {
-        Err(AttnError::option("mask", format!("{cells} cells for shape {shape:?}"), "as many as the shape says"))
+        Err(AttnError::option("mask", format!("{cells} cells for shape {}", Listed(shape)), "as many as the shape says"))
     }
 }
 
@@ -782,7 +788,7 @@ fn torch_number(number: f32) -> String {
     } else if number.is_infinite() {
         format!("float(\"{}inf\")", if number < 0.0 { "-" } else { "" })
     } else {
-        format!("{number:?}")
+        number_as_code(number)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::{AttnError, Result};
 use crate::parameters::Parameters;
 use crate::tensor::Tensor;
+use crate::text::Listed;
 
 /// Parameters by name, in the order of the module.
 pub type StateDict = Vec<(String, Tensor)>;
@@ -331,9 +332,9 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> R
     let mut loaded = Vec::with_capacity(parameters.len());
     for (name, parameter) in &parameters {
         match reader.place(name).and_then(|at| entries[at].take()) {
-            None => return Err(bad(name, "nothing".into(), &format!("shape {:?}", parameter.shape))),
+            None => return Err(bad(name, "nothing".into(), &shape(parameter))),
             Some((theirs, tensor)) if tensor.shape != parameter.shape => {
-                return Err(bad(&theirs, format!("shape {:?}", tensor.shape), &format!("shape {:?}", parameter.shape)));
+                return Err(bad(&theirs, shape(&tensor), &shape(parameter)));
             }
             Some((_, tensor)) => loaded.push(tensor),
         }
@@ -457,7 +458,7 @@ impl Reader<'_> {
                 if !tensor.shape[0].is_multiple_of(width) || width < 2 {
                     return Err(bad(
                         name,
-                        format!("shape {:?}", tensor.shape),
+                        shape(&tensor),
                         &format!("whole heads of {width} rows"),
                     ));
                 }
@@ -471,8 +472,8 @@ impl Reader<'_> {
             Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
                 let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
                 if parts.iter().sum::<usize>() != tensor.shape[0] {
-                    let expected = format!("{parts:?} rows below each other for {}", ours.join(", "));
-                    return Err(bad(name, format!("shape {:?}", tensor.shape), &expected));
+                    let expected = format!("{} rows below each other for {}", Listed(&parts), ours.join(", "));
+                    return Err(bad(name, shape(&tensor), &expected));
                 }
                 let total = tensor.shape[0];
                 let mut start = 0;
@@ -488,7 +489,7 @@ impl Reader<'_> {
                 });
                 let split: Vec<_> = split.collect();
                 if split.iter().flat_map(|(_, order)| order).any(|&row| row >= total) {
-                    return Err(bad(name, format!("shape {:?}", tensor.shape), "query, key and value of one size"));
+                    return Err(bad(name, shape(&tensor), "query, key and value of one size"));
                 }
                 Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, &order))).collect())
             }
@@ -526,6 +527,10 @@ fn picked(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let mut shape = tensor.shape.clone();
     shape[0] = rows.len();
     Tensor { shape, data }
+}
+
+fn shape(tensor: &Tensor) -> String {
+    format!("shape {}", Listed(&tensor.shape))
 }
 
 fn bad(entry: &str, found: String, expected: &str) -> Box<AttnError> {

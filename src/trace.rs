@@ -11,6 +11,7 @@ use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::outline::{Outline, outline};
 use crate::recipe::{Before, Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 
 /// Declares the stages once: variant, name, meaning.
 macro_rules! stages {
@@ -368,7 +369,7 @@ impl Trace {
         let step = self.kept(stage, layer)?;
         let shape = &step.shape[self.hidden_axes..];
         if index.len() != shape.len() || index.iter().zip(shape).any(|(index, axis)| index >= axis) {
-            return Err(AttnError::shape("index", index, format!("a cell of {} {shape:?}", stage.name())));
+            return Err(AttnError::shape("index", index, format!("a cell of {} {}", stage.name(), Listed(shape))));
         }
         let mut inside = vec![0; self.hidden_axes];
         inside.extend_from_slice(index);

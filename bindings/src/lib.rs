@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
-    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
+    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops, text,
 };
 use attnscope_boundary::{
     Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out, throw,
@@ -330,7 +330,7 @@ impl RawGenerator {
     pub fn randint(&mut self, low: f64, high: f64, size: f64, max_bytes: f64) -> Thrown<Vec<f64>> {
         let numbers = self.0.randint(low as i64, high as i64, count(2.0 * size, max_bytes)? / 2);
         let numbers = numbers.map_err(|error| {
-            let (option, found, expected) = ("high".into(), high.to_string(), error.to_string());
+            let (option, found, expected) = ("high".into(), text::number(high), error.to_string());
             throw(Box::new(AttnError::InvalidOption { option, found, expected }))
         })?;
         Ok(numbers.into_iter().map(|number| number as f64).collect())
