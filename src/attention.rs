@@ -135,17 +135,26 @@ pub fn plan_attention(
     let given = [("key", Some(key)), ("value", Some(value)), ("pastKey", past_key), ("pastValue", past_value)];
     for (name, tensor) in given.into_iter().filter_map(|(name, tensor)| Some((name, tensor?))) {
         if tensor.shape.len() != rank {
-            return Err(AttnError::shape(name, &tensor.shape, format!("{rank} axes, as the query {}", Listed(&query.shape))));
+            return Err(AttnError::shape(
+                name,
+                &tensor.shape,
+                format!("{rank} axes, as the query {}", Listed(&query.shape)),
+            ));
         }
     }
     let ([batch, heads, n_q, d_k], [_, kv_heads, n_new, _]) = (four(query), four(key));
     if four(key)[0] != batch || four(key)[3] != d_k || !heads.is_multiple_of(kv_heads) {
         let shape = Listed(&query.shape);
-        let expected = format!("the batch and width of the query {shape}, and a number of heads that divides its heads");
+        let expected =
+            format!("the batch and width of the query {shape}, and a number of heads that divides its heads");
         return Err(AttnError::shape("key", &key.shape, expected));
     }
     if four(value)[..3] != four(key)[..3] {
-        return Err(AttnError::shape("value", &value.shape, format!("the key's {} but for the width", Listed(&key.shape))));
+        return Err(AttnError::shape(
+            "value",
+            &value.shape,
+            format!("the key's {} but for the width", Listed(&key.shape)),
+        ));
     }
     let n_past = past.map_or(0, |[past_key, _]| four(past_key)[2]);
     for (name, past, new) in [("pastKey", past_key, key), ("pastValue", past_value, value)] {

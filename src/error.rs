@@ -102,39 +102,43 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
 impl From<AttnError> for Plain {
     fn from(error: AttnError) -> Self {
         use AttnError::*;
-        let (mut details, found, expected) = match error {
+        let text = |text: &String| Self::Text(text.clone());
+        let sizes = |sizes: &[usize]| Self::List(sizes.iter().map(|&size| size.into()).collect());
+        let place = |at: Option<u64>| at.map_or(Self::Null, Self::from);
+        let count = |count: Option<usize>| place(count.map(|count| count as u64));
+        let mut details = match &error {
             InvalidTensor { argument, found, expected } => {
-                (vec![("argument", argument.into())], ("found", found.into()), expected)
+                vec![("argument", text(argument)), ("found", text(found)), ("expected", text(expected))]
             }
             ShapeMismatch { argument, found, expected } => {
-                (vec![("argument", argument.into())], ("found", found.into()), expected)
+                vec![("argument", text(argument)), ("found", sizes(found)), ("expected", text(expected))]
             }
             InvalidOption { option, found, expected } => {
-                (vec![("option", option.into())], ("found", found.into()), expected)
+                vec![("option", text(option)), ("found", text(found)), ("expected", text(expected))]
             }
-            MaskShape { mask, scores, expected } => (vec![("mask", mask.into())], ("scores", scores.into()), expected),
+            MaskShape { mask, scores, expected } => {
+                vec![("mask", sizes(mask)), ("scores", sizes(scores)), ("expected", text(expected))]
+            }
             BadStateDict { entry, found, expected } => {
-                (vec![("entry", entry.into())], ("found", found.into()), expected)
+                vec![("entry", text(entry)), ("found", text(found)), ("expected", text(expected))]
             }
-            BadFile { format, offset, line, column, found, expected } => {
-                let place =
-                    [("offset", offset), ("line", line.map(|at| at as u64)), ("column", column.map(|at| at as u64))];
-                let mut details = vec![("format", format.into())];
-                details.extend(place.into_iter().filter_map(|(name, at)| Some((name, at?.into()))));
-                (details, ("found", found.into()), expected)
-            }
-            NotDivisible { d_model, n_heads } => {
-                return Self::Object(vec![("dModel", d_model.into()), ("nHeads", n_heads.into())]);
-            }
-            NoSuchStage { stage, layer, available } => {
-                let available = ("available", available.into());
-                return Self::Object(vec![("stage", stage.into()), ("layer", layer.into()), available]);
-            }
-            TooLarge { needed, max_bytes } => {
-                return Self::Object(vec![("needed", needed.into()), ("maxBytes", max_bytes.into())]);
-            }
+            BadFile { format, offset, line, column, found, expected } => vec![
+                ("format", text(format)),
+                ("offset", place(*offset)),
+                ("line", count(*line)),
+                ("column", count(*column)),
+                ("found", text(found)),
+                ("expected", text(expected)),
+            ],
+            NotDivisible { d_model, n_heads } => vec![("dModel", (*d_model).into()), ("nHeads", (*n_heads).into())],
+            NoSuchStage { stage, layer, available } => vec![
+                ("stage", text(stage)),
+                ("layer", (*layer).into()),
+                ("available", Self::List(available.iter().map(text).collect())),
+            ],
+            TooLarge { needed, max_bytes } => vec![("needed", (*needed).into()), ("maxBytes", (*max_bytes).into())],
         };
-        details.extend([found, ("expected", expected.into())]);
+        details.retain(|(_, value)| *value != Self::Null);
         Self::Object(details)
     }
 }

@@ -114,9 +114,11 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
     let number = |step: &Step, index: &[usize]| f64::from(numbers.from(step.at(index))[0]);
     let name = |id: StepId| step_of(id).stage.name();
     let to = step.stage.name();
+    let mut terms: Vec<Term> = Vec::new();
+    let mut constants: Vec<(&'static str, f64)> = Vec::new();
 
-    let (operation, formula, terms, constants) = match &step.made {
-        Made::Given(_) => (Operation::Given, format!("{to} is given"), vec![], vec![]),
+    let (operation, formula) = match &step.made {
+        Made::Given(_) => (Operation::Given, format!("{to} is given")),
         Made::Linear { from, linear } => {
             let source = step_of(*from);
             let (batch, row, feature) = match *index {
@@ -125,34 +127,32 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 _ => unreachable!("a projection has three or four axes"),
             };
             let d_in = source.shape[2];
-            let terms = (0..d_in)
-                .map(|d| {
-                    let weight = f64::from(linear.weight.data[feature * d_in + d]);
-                    pair(d, number(source, &[batch, row, d]), weight)
-                })
-                .collect();
+            for d in 0..d_in {
+                let weight = f64::from(linear.weight.data[feature * d_in + d]);
+                terms.push(pair(d, number(source, &[batch, row, d]), weight));
+            }
             let bias = linear.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[feature]));
             let plus = if linear.bias.is_some() { format!(" + {}.bias[c]", linear.name) } else { String::new() };
-            let formula = format!("{to}[i, c] = Σ_d {}[i, d] · {}.weight[c, d]{plus}", name(*from), linear.name);
-            (Operation::Dot, formula, terms, vec![("bias", bias)])
+            constants.push(("bias", bias));
+            (Operation::Dot, format!("{to}[i, c] = Σ_d {}[i, d] · {}.weight[c, d]{plus}", name(*from), linear.name))
         }
         Made::Dot { query, key } => {
             let (query, key) = (step_of(*query), step_of(*key));
             let [batch, head, i, j] = four(index);
             let key_head = shared_head(step, key, head);
-            let terms = (0..query.shape[3])
-                .map(|d| pair(d, number(query, &[batch, head, i, d]), number(key, &[batch, key_head, j, d])))
-                .collect();
-            let formula = format!("{to}[i, j] = Σ_d {}[i, d] · {}[j, d]", query.stage.name(), key.stage.name());
-            (Operation::Dot, formula, terms, vec![("bias", 0.0)])
+            for d in 0..query.shape[3] {
+                terms.push(pair(d, number(query, &[batch, head, i, d]), number(key, &[batch, key_head, j, d])));
+            }
+            constants.push(("bias", 0.0));
+            (Operation::Dot, format!("{to}[i, j] = Σ_d {}[i, d] · {}[j, d]", query.stage.name(), key.stage.name()))
         }
         Made::Scaled { from, factor } => {
-            let term = term("scale", number(step_of(*from), index), f64::from(*factor));
-            (Operation::Scale, format!("{to}[i, j] = {}[i, j] · scale", name(*from)), vec![term], vec![])
+            terms.push(term("scale", number(step_of(*from), index), f64::from(*factor)));
+            (Operation::Scale, format!("{to}[i, j] = {}[i, j] · scale", name(*from)))
         }
         Made::Softcap { from, cap } => {
-            let constants = vec![("x", number(step_of(*from), index)), ("cap", f64::from(*cap))];
-            (Operation::Softcap, format!("{to}[i, j] = cap · tanh({}[i, j] / cap)", name(*from)), vec![], constants)
+            constants.extend_from_slice(&[("x", number(step_of(*from), index)), ("cap", f64::from(*cap))]);
+            (Operation::Softcap, format!("{to}[i, j] = cap · tanh({}[i, j] / cap)", name(*from)))
         }
         Made::Masked { from, mask, fill } => {
             let [batch, head, i, j] = four(index);
@@ -163,53 +163,42 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 }
                 _ => (1, 0.0),
             };
-            let constants = vec![
+            constants.extend_from_slice(&[
                 ("scaled", number(step_of(*from), index)),
                 ("allowed", f64::from(allowed)),
                 ("bias", bias),
                 ("fill", f64::from(*fill)),
-            ];
-            let formula = format!("{to}[i, j] = allowed[i, j] ? {}[i, j] + bias[i, j] : fill", name(*from));
-            (Operation::Mask, formula, vec![], constants)
+            ]);
+            (Operation::Mask, format!("{to}[i, j] = allowed[i, j] ? {}[i, j] + bias[i, j] : fill", name(*from)))
         }
         Made::Softmax { from, .. } => {
             let source = step_of(*from);
             let [batch, head, i, j] = four(index);
-            let row: Vec<f64> = (0..step.shape[3]).map(|j| number(source, &[batch, head, i, j])).collect();
-            let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let terms: Vec<Term> = row
-                .iter()
-                .enumerate()
-                .map(|(j, &x)| Term { label: j.to_string(), left: x, right: max, product: (x - max).exp() })
-                .collect();
+            let x = |j: usize| number(source, &[batch, head, i, j]);
+            let max = (0..step.shape[3]).map(x).fold(f64::NEG_INFINITY, f64::max);
+            for j in 0..step.shape[3] {
+                terms.push(Term { label: j.to_string(), left: x(j), right: max, product: (x(j) - max).exp() });
+            }
             let sum = terms.iter().map(|term| term.product).sum();
-            let constants = vec![("max", max), ("sum", sum), ("exp", terms[j].product)];
-            (
-                Operation::Softmax,
-                format!("{to}[i, j] = exp({}[i, j] - max) / Σ_j exp(...)", name(*from)),
-                terms,
-                constants,
-            )
+            constants.extend_from_slice(&[("max", max), ("sum", sum), ("exp", terms[j].product)]);
+            (Operation::Softmax, format!("{to}[i, j] = exp({}[i, j] - max) / Σ_j exp(...)", name(*from)))
         }
         Made::Context { weights, value, head_mask } => {
             let (weights, value) = (step_of(*weights), step_of(*value));
             let [batch, head, i, c] = four(index);
             let value_head = shared_head(step, value, head);
-            let terms = (0..weights.shape[3])
-                .map(|j| pair(j, number(weights, &[batch, head, i, j]), number(value, &[batch, value_head, j, c])))
-                .collect();
-            let mut constants = vec![("bias", 0.0)];
+            for j in 0..weights.shape[3] {
+                terms.push(pair(j, number(weights, &[batch, head, i, j]), number(value, &[batch, value_head, j, c])));
+            }
+            constants.push(("bias", 0.0));
             let mut times = "";
             if let Some(factors) = head_mask {
                 constants.push(("head_mask", f64::from(factors[head])));
                 times = " · head_mask";
             }
-            (
-                Operation::Dot,
-                format!("{to}[i, c] = Σ_j {}[i, j] · {}[j, c]{times}", weights.stage.name(), value.stage.name()),
-                terms,
-                constants,
-            )
+            let formula =
+                format!("{to}[i, c] = Σ_j {}[i, j] · {}[j, c]{times}", weights.stage.name(), value.stage.name());
+            (Operation::Dot, formula)
         }
         Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
         Made::Same { from } => {
@@ -221,11 +210,14 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 ),
                 _ => (index.to_vec(), format!("{to} = {} of the layer before", name(*from))),
             };
-            (Operation::Sum, formula, vec![single(name(*from), number(source, &at))], vec![])
+            terms.push(single(name(*from), number(source, &at)));
+            (Operation::Sum, formula)
         }
         Made::Sum { left, right } => {
-            let terms = [*left, *right].map(|id| single(name(id), number(step_of(id), index))).to_vec();
-            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + {}[i, c]", name(*left), name(*right)), terms, vec![])
+            for id in [*left, *right] {
+                terms.push(single(name(id), number(step_of(id), index)));
+            }
+            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + {}[i, c]", name(*left), name(*right)))
         }
         Made::Norm { from, norm } => {
             let source = step_of(*from);
@@ -233,46 +225,37 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             let mut start = index.to_vec();
             start[index.len() - 1] = 0;
             let row = &numbers.from(source.at(&start))[..source.shape[source.shape.len() - 1]];
-            let mut constants = vec![
+            constants.extend_from_slice(&[
                 ("x", number(source, index)),
                 ("eps", f64::from(norm.eps)),
                 ("weight", f64::from(norm.weight.data[c])),
-            ];
+            ]);
             let name = name(*from);
             match norm.kind {
                 NormKind::Layer => {
                     let (mean, variance) = moments(row);
                     let bias = norm.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[c]));
-                    constants.extend([("mean", mean), ("variance", variance), ("bias", bias)]);
+                    constants.extend_from_slice(&[("mean", mean), ("variance", variance), ("bias", bias)]);
                     let plus = if norm.bias.is_some() { " + bias[c]" } else { "" };
                     let formula =
                         format!("{to}[i, c] = ({name}[i, c] - mean) / sqrt(variance + eps) · weight[c]{plus}");
-                    (Operation::LayerNorm, formula, vec![], constants)
+                    (Operation::LayerNorm, formula)
                 }
                 NormKind::Rms => {
                     constants.push(("mean_square", mean_square(row)));
-                    let formula = format!("{to}[i, c] = {name}[i, c] / sqrt(mean_square + eps) · weight[c]");
-                    (Operation::RmsNorm, formula, vec![], constants)
+                    (Operation::RmsNorm, format!("{to}[i, c] = {name}[i, c] / sqrt(mean_square + eps) · weight[c]"))
                 }
             }
         }
         Made::Product { left, right } => {
-            let term = term(name(*right), number(step_of(*left), index), number(step_of(*right), index));
-            (
-                Operation::Scale,
-                format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)),
-                vec![term],
-                vec![],
-            )
+            terms.push(term(name(*right), number(step_of(*left), index), number(step_of(*right), index)));
+            (Operation::Scale, format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)))
         }
         Made::Dropped { from, factors } => {
             let source = step_of(*from);
-            let term = term(
-                "dropout",
-                number(source, index),
-                f64::from(factors[step.at(index) - step.at(&vec![0; index.len()])]),
-            );
-            (Operation::Scale, format!("{to} = {} · (0 or 1 / (1 - p))", name(*from)), vec![term], vec![])
+            let factor = factors[step.at(index) - step.offset];
+            terms.push(term("dropout", number(source, index), f64::from(factor)));
+            (Operation::Scale, format!("{to} = {} · (0 or 1 / (1 - p))", name(*from)))
         }
         Made::Joined { before, from, after } => {
             let [batch, head, row, c] = four(index);
@@ -292,7 +275,8 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 });
                 ("added", added, row - start)
             });
-            (Operation::Sum, format!("{to}[{row}, c] = {label}[{at}, c]"), vec![single(label, value)], vec![])
+            terms.push(single(label, value));
+            (Operation::Sum, format!("{to}[{row}, c] = {label}[{at}, c]"))
         }
         Made::Rotated { from, rotation } => {
             let source = step_of(*from);
@@ -304,30 +288,29 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             });
             match member {
                 None => {
-                    let term = single(name(*from), number(source, index));
-                    (Operation::Sum, format!("{to}[i, c] = {}[i, c]", name(*from)), vec![term], vec![])
+                    terms.push(single(name(*from), number(source, index)));
+                    (Operation::Sum, format!("{to}[i, c] = {}[i, c]", name(*from)))
                 }
                 Some((at, places, side)) => {
                     let [cos, sin] =
                         [&rotation.cos, &rotation.sin].map(|angles| f64::from(angles.data[i * pairs + at]));
                     let other = places[1 - side];
                     let sign = if side == 0 { -1.0 } else { 1.0 };
-                    let terms = vec![
-                        term("cos", number(source, index), cos),
-                        term("sin", number(source, &[batch, head, i, other]), sign * sin),
-                    ];
+                    terms.push(term("cos", number(source, index), cos));
+                    terms.push(term("sin", number(source, &[batch, head, i, other]), sign * sin));
                     let from = name(*from);
                     let sign = if side == 0 { "-" } else { "+" };
                     let formula = format!("{to}[i, {c}] = {from}[i, {c}] · cos {sign} {from}[i, {other}] · sin");
-                    (Operation::Sum, formula, terms, vec![])
+                    (Operation::Sum, formula)
                 }
             }
         }
         Made::Positioned { from, table } => {
             let [_, i, c] = *index else { unreachable!("an input has three axes") };
             let position = f64::from(table.data[i * table.width() + c]);
-            let terms = vec![single(name(*from), number(step_of(*from), index)), single("position", position)];
-            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + position[i, c]", name(*from)), terms, vec![])
+            terms.push(single(name(*from), number(step_of(*from), index)));
+            terms.push(single("position", position));
+            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + position[i, c]", name(*from)))
         }
         Made::Activated { from, activation } => {
             let (operation, function) = match activation {
@@ -336,8 +319,8 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 Activation::GeluTanh => (Operation::GeluTanh, "x/2 · (1 + tanh(sqrt(2/π) · (x + 0.044715 x³)))"),
                 Activation::Silu => (Operation::Silu, "x / (1 + exp(-x))"),
             };
-            let constants = vec![("x", number(step_of(*from), index))];
-            (operation, format!("{to}[i, c] = {function}, x = {}[i, c]", name(*from)), vec![], constants)
+            constants.push(("x", number(step_of(*from), index)));
+            (operation, format!("{to}[i, c] = {function}, x = {}[i, c]", name(*from)))
         }
     };
     Explanation {

@@ -210,7 +210,13 @@ impl<G: Given> Fields<G> {
             match self.0.iter().find(|(given, _)| *given == name) {
                 Some((_, value)) => field.set(value).map_err(|misfit| misfit.within(&name))?,
                 None if at >= needed || field.may_be_missing() => {}
-                None => return Err(Box::new(Misfit { place: name, found: "undefined".into(), expected: "a value".into() })),
+                None => {
+                    return Err(Box::new(Misfit {
+                        place: name,
+                        found: "undefined".into(),
+                        expected: "a value".into(),
+                    }));
+                }
             }
         }
         Ok(())

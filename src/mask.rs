@@ -650,7 +650,10 @@ impl Mask {
             Self::Causal => keep("j <= i".into()),
             Self::Padding { lengths } => match lengths[..] {
                 [length] => keep(format!("(j < {length}).expand(n_q, n_k)")),
-                _ => keep(format!("(j < torch.tensor({})[:, None, None, None]).expand(-1, 1, n_q, n_k)", Listed(lengths))),
+                _ => keep(format!(
+                    "(j < torch.tensor({})[:, None, None, None]).expand(-1, 1, n_q, n_k)",
+                    Listed(lengths)
+                )),
             },
             Self::SlidingWindow { left, right } => keep(format!("(i - j <= {left}) & (j - i <= {right})")),
             Self::Prefix { keys } => keep(format!("(j <= i) | (j < {keys})")),
@@ -764,7 +767,11 @@ fn check_cells(shape: &[usize], cells: usize) -> Result<()> {
     if cells > 0 && shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
         Ok(())
     } else {
-        Err(AttnError::option("mask", format!("{cells} cells for shape {}", Listed(shape)), "as many as the shape says"))
+        Err(AttnError::option(
+            "mask",
+            format!("{cells} cells for shape {}", Listed(shape)),
+            "as many as the shape says",
+        ))
     }
 }
 

@@ -169,7 +169,11 @@ impl MultiHeadAttention {
             };
             let shape = rows(name, tensor, width)?;
             if tensor.shape.len() != x.shape.len() || shape[0] != x_shape[0] {
-                return Err(AttnError::shape(name, &tensor.shape, format!("the axes and batch of x {}", Listed(&x.shape))));
+                return Err(AttnError::shape(
+                    name,
+                    &tensor.shape,
+                    format!("the axes and batch of x {}", Listed(&x.shape)),
+                ));
             }
             Ok(recipe.push(0, stage, shape.to_vec(), Made::Given(tensor.data.clone())))
         };

@@ -21,7 +21,11 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, max_bytes: usi
         return Err(AttnError::shape("weight", &weight.shape, "[out_features, in_features]"));
     };
     if x.width() != d_in {
-        return Err(AttnError::shape("x", &x.shape, format!("{d_in} numbers a row, as the weight {}", Listed(&weight.shape))));
+        return Err(AttnError::shape(
+            "x",
+            &x.shape,
+            format!("{d_in} numbers a row, as the weight {}", Listed(&weight.shape)),
+        ));
     }
     if let Some(bias) = bias
         && bias.shape != [d_out]
@@ -155,7 +159,11 @@ fn find_axis(x: &Tensor, axis: isize) -> Result<usize> {
     if (-rank..rank).contains(&axis) {
         Ok(axis.rem_euclid(rank) as usize)
     } else {
-        Err(AttnError::option("axis", axis, &format!("an axis of {}, from {} to {}", Listed(&x.shape), -rank, rank - 1)))
+        Err(AttnError::option(
+            "axis",
+            axis,
+            &format!("an axis of {}, from {} to {}", Listed(&x.shape), -rank, rank - 1),
+        ))
     }
 }
 
