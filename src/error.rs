@@ -102,44 +102,71 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
 impl From<AttnError> for Plain {
     fn from(error: AttnError) -> Self {
         use AttnError::*;
-        let text = |text: &String| Self::Text(text.clone());
-        let sizes = |sizes: &[usize]| Self::List(sizes.iter().map(|&size| size.into()).collect());
-        let place = |at: Option<u64>| at.map_or(Self::Null, Self::from);
-        let count = |count: Option<usize>| place(count.map(|count| count as u64));
-        let mut details = match &error {
+        let mut details = Details(Vec::new());
+        match &error {
             InvalidTensor { argument, found, expected } => {
-                vec![("argument", text(argument)), ("found", text(found)), ("expected", text(expected))]
+                details.texts(["argument", "found"], [argument, found], expected)
             }
             ShapeMismatch { argument, found, expected } => {
-                vec![("argument", text(argument)), ("found", sizes(found)), ("expected", text(expected))]
+                details.text("argument", argument);
+                details.sizes("found", found);
+                details.text("expected", expected);
             }
-            InvalidOption { option, found, expected } => {
-                vec![("option", text(option)), ("found", text(found)), ("expected", text(expected))]
-            }
+            InvalidOption { option, found, expected } => details.texts(["option", "found"], [option, found], expected),
             MaskShape { mask, scores, expected } => {
-                vec![("mask", sizes(mask)), ("scores", sizes(scores)), ("expected", text(expected))]
+                details.sizes("mask", mask);
+                details.sizes("scores", scores);
+                details.text("expected", expected);
             }
-            BadStateDict { entry, found, expected } => {
-                vec![("entry", text(entry)), ("found", text(found)), ("expected", text(expected))]
+            BadStateDict { entry, found, expected } => details.texts(["entry", "found"], [entry, found], expected),
+            BadFile { format, offset, line, column, found, expected } => {
+                details.text("format", format);
+                let [line, column] = [line, column].map(|at| at.map(|at| at as u64));
+                for (name, at) in [("offset", *offset), ("line", line), ("column", column)] {
+                    if let Some(at) = at {
+                        details.number(name, at);
+                    }
+                }
+                details.text("found", found);
+                details.text("expected", expected);
             }
-            BadFile { format, offset, line, column, found, expected } => vec![
-                ("format", text(format)),
-                ("offset", place(*offset)),
-                ("line", count(*line)),
-                ("column", count(*column)),
-                ("found", text(found)),
-                ("expected", text(expected)),
-            ],
-            NotDivisible { d_model, n_heads } => vec![("dModel", (*d_model).into()), ("nHeads", (*n_heads).into())],
-            NoSuchStage { stage, layer, available } => vec![
-                ("stage", text(stage)),
-                ("layer", (*layer).into()),
-                ("available", Self::List(available.iter().map(text).collect())),
-            ],
-            TooLarge { needed, max_bytes } => vec![("needed", (*needed).into()), ("maxBytes", (*max_bytes).into())],
-        };
-        details.retain(|(_, value)| *value != Self::Null);
-        Self::Object(details)
+            NotDivisible { d_model, n_heads } => {
+                details.number("dModel", *d_model as u64);
+                details.number("nHeads", *n_heads as u64);
+            }
+            NoSuchStage { stage, layer, available } => {
+                details.text("stage", stage);
+                details.number("layer", *layer as u64);
+                details.0.push(("available", available.clone().into()));
+            }
+            TooLarge { needed, max_bytes } => {
+                details.number("needed", *needed);
+                details.number("maxBytes", *max_bytes);
+            }
+        }
+        Self::Object(details.0)
+    }
+}
+
+struct Details(Vec<(&'static str, Plain)>);
+
+impl Details {
+    fn text(&mut self, name: &'static str, text: &str) {
+        self.0.push((name, Plain::Text(text.into())));
+    }
+
+    fn texts(&mut self, names: [&'static str; 2], texts: [&str; 2], expected: &str) {
+        self.text(names[0], texts[0]);
+        self.text(names[1], texts[1]);
+        self.text("expected", expected);
+    }
+
+    fn number(&mut self, name: &'static str, number: u64) {
+        self.0.push((name, number.into()));
+    }
+
+    fn sizes(&mut self, name: &'static str, sizes: &[usize]) {
+        self.0.push((name, sizes.to_vec().into()));
     }
 }
 
