@@ -76,7 +76,14 @@ impl Misfit {
         self
     }
 
-    fn error(self, outermost: &str) -> Box<AttnError> {
+    fn error_of_options(mut self: Box<Self>, also: &[&str]) -> Box<AttnError> {
+        if self.found == UNKNOWN {
+            also.iter().for_each(|name| self.expected.extend([", ", name]));
+        }
+        self.error("options")
+    }
+
+    fn error(self: Box<Self>, outermost: &str) -> Box<AttnError> {
         let option = if self.place.is_empty() { outermost.into() } else { self.place };
         Box::new(AttnError::InvalidOption { option, found: self.found, expected: self.expected })
     }
@@ -95,12 +102,7 @@ pub fn read<T: Read>(given: &impl Given, outermost: &str) -> Result<T> {
 /// # Errors
 /// `invalid_option` where the value does not fit.
 pub fn read_options<T: Read>(given: &impl Given, also: &[&str]) -> Result<T> {
-    T::read(given).map_err(|mut misfit| {
-        if misfit.found == UNKNOWN {
-            also.iter().for_each(|name| misfit.expected.extend([", ", name]));
-        }
-        misfit.error("options")
-    })
+    T::read(given).map_err(|misfit| misfit.error_of_options(also))
 }
 
 const UNKNOWN: &str = "an unknown option";
@@ -163,13 +165,16 @@ impl Read for Vec<u8> {
 
 impl<T: Read> Read for Vec<T> {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
-        let mut read = Self::with_capacity(items.len());
-        for (at, item) in items.iter().enumerate() {
-            read.push(T::read(item).map_err(|misfit| misfit.within(&format!("[{at}]")))?);
-        }
-        Ok(read)
+        let mut list = Self::new();
+        read_items(given, &mut |item| T::read(item).map(|item| list.push(item)))?;
+        Ok(list)
     }
+}
+
+/// The same code for lists of any type.
+fn read_items<G: Given>(given: &G, read: &mut dyn FnMut(&G) -> Fit<()>) -> Fit<()> {
+    let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
+    items.iter().enumerate().try_for_each(|(at, item)| read(item).map_err(|misfit| misfit.within(&format!("[{at}]"))))
 }
 
 impl<T: Read> Read for Box<T> {
@@ -295,18 +300,21 @@ macro_rules! read_fields {
 /// Reads one word of a few, and gives it.
 macro_rules! words {
     ($type:ident: $($variant:ident),*) => {
+        $crate::given::words!($type, $crate::given::snake_case, $($variant stringify!($variant)),*);
+    };
+    ($type:ident, $spell:expr, $($variant:ident $name:expr),*) => {
         impl $crate::given::Read for $type {
             fn read<G: $crate::given::Given>(given: &G) -> $crate::given::Fit<Self> {
-                const NAMES: &[&str] = &[$(stringify!($variant)),*];
+                const NAMES: &[&str] = &[$($name),*];
                 const VARIANTS: &[$type] = &[$($type::$variant),*];
-                let (at, _) = $crate::given::variant(given, NAMES, $crate::given::snake_case)?;
+                let (at, _) = $crate::given::variant(given, NAMES, $spell)?;
                 Ok(VARIANTS[at])
             }
         }
 
         impl From<$type> for $crate::plain::Plain {
             fn from(value: $type) -> Self {
-                $crate::given::snake_case(match value { $($type::$variant => stringify!($variant)),* }).into()
+                $spell(match value { $($type::$variant => $name),* }).into()
             }
         }
     };

@@ -274,15 +274,23 @@ impl Mask {
     }
 
     pub(crate) fn meet(&self, scores: Scores) -> Result<ResolvedMask> {
+        Self::meet_all(&[self], scores)
+    }
+
+    /// What all of these masks allow, and what they add together.
+    pub(crate) fn meet_all(masks: &[&Self], scores: Scores) -> Result<ResolvedMask> {
         let Scores { size, first, .. } = scores;
         for (name, axis) in [("nQ", size.n_q), ("nK", size.n_k), ("nHeads", size.n_heads), ("batch", size.batch)] {
             if axis == 0 {
                 return Err(AttnError::option(name, axis, "a whole number of at least 1"));
             }
         }
-        self.check_depth(MAX_MASK_DEPTH)?;
-        self.check(scores)?;
-        let varies = self.varies();
+        let mut varies = Varies::default();
+        for mask in masks {
+            mask.check_depth(MAX_MASK_DEPTH)?;
+            mask.check(scores)?;
+            varies = varies.or(mask.varies());
+        }
         let shape = [
             if varies.by_batch || first.len() > 1 { size.batch } else { 1 },
             if varies.by_head { size.n_heads } else { 1 },
@@ -296,7 +304,7 @@ impl Mask {
             let (batch, head, query) = (at / size.n_q / shape[1], at / size.n_q % shape[1], at % size.n_q);
             let position = first[batch % first.len()] + query as i64;
             let bias = if varies.has_bias { &mut bias[at * size.n_k..][..size.n_k] } else { &mut [][..] };
-            self.row(Row { batch, head, query, position }, allowed, bias);
+            Self::rows(masks, true, Row { batch, head, query, position }, allowed, bias);
         }
         Ok(ResolvedMask { shape, allowed, bias: varies.has_bias.then_some(bias) })
     }
@@ -354,20 +362,26 @@ impl Mask {
                     float_at(table, bucket * heads + head)
                 });
             }
-            Self::And { left, right } | Self::Or { left, right } => {
-                let (mut allowed_right, mut bias_right) = (vec![0; allowed.len()], vec![0.0; bias.len()]);
-                left.row(row, allowed, bias);
-                right.row(row, &mut allowed_right, &mut bias_right);
-                let both = matches!(self, Self::And { .. });
-                for (left, right) in allowed.iter_mut().zip(allowed_right) {
-                    *left = if both { *left & right } else { *left | right };
-                }
-                bias.iter_mut().zip(bias_right).for_each(|(left, right)| *left += right);
-            }
+            Self::And { left, right } => Self::rows(&[left, right], true, row, allowed, bias),
+            Self::Or { left, right } => Self::rows(&[left, right], false, row, allowed, bias),
             Self::Not { mask } => {
                 mask.row(row, allowed, bias);
                 allowed.iter_mut().for_each(|cell| *cell ^= 1);
             }
+        }
+    }
+
+    /// The same of what all of these masks allow, or any; the first is written, the others joined to it.
+    fn rows(masks: &[&Self], all: bool, row: Row, allowed: &mut [u8], bias: &mut [f32]) {
+        let Some((first, others)) = masks.split_first() else { return };
+        first.row(row, allowed, bias);
+        for mask in others {
+            let (mut allowed_there, mut bias_there) = (vec![0; allowed.len()], vec![0.0; bias.len()]);
+            mask.row(row, &mut allowed_there, &mut bias_there);
+            for (cell, there) in allowed.iter_mut().zip(allowed_there) {
+                *cell = if all { *cell & there } else { *cell | there };
+            }
+            bias.iter_mut().zip(bias_there).for_each(|(cell, there)| *cell += there);
         }
     }
 
@@ -459,7 +473,7 @@ impl Mask {
     }
 
     fn varies(&self) -> Varies {
-        let none = Varies { by_batch: false, by_head: false, has_bias: false };
+        let none = Varies::default();
         match self {
             Self::Padding { lengths } => Varies { by_batch: lengths.len() > 1, ..none },
             Self::PerHead { masks } => {
@@ -487,7 +501,7 @@ fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<u
     Ok(cells as usize)
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Varies {
     by_batch: bool,
     by_head: bool,
