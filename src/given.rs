@@ -76,14 +76,14 @@ impl Misfit {
         self
     }
 
-    fn error_of_options(mut self: Box<Self>, also: &[&str]) -> Box<AttnError> {
+    fn error_of_options(mut self, also: &[&str]) -> Box<AttnError> {
         if self.found == UNKNOWN {
             also.iter().for_each(|name| self.expected.extend([", ", name]));
         }
         self.error("options")
     }
 
-    fn error(self: Box<Self>, outermost: &str) -> Box<AttnError> {
+    fn error(self, outermost: &str) -> Box<AttnError> {
         let option = if self.place.is_empty() { outermost.into() } else { self.place };
         Box::new(AttnError::InvalidOption { option, found: self.found, expected: self.expected })
     }
