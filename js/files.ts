@@ -22,6 +22,7 @@ async function files<T>(source: WasmSource | undefined, run: (glue: typeof bindi
     const plain = plainError(thrown);
     if (plain) throw new AttnError(plain.code, plain.message, plain.details);
     bindings.__wbg_reset_state();
+    console.error(thrown);
     throw new AttnError("bad_file", `the reader of files crashed on this one: ${thrown}`, { found: String(thrown) });
   }
 }

@@ -182,8 +182,10 @@ export class Host {
         const { stage, layer, index } = request;
         return this.#get(request.id, glue.RawTrace).explain(stage, layer, Uint32Array.from(index)) as Explanation;
       }
-      case "draw":
-        return draw(this.#get(request.id, glue.RawGenerator), request.kind, request.sizes, this.#maxBytes);
+      case "draw": {
+        const [a = 0, b = 0, c = Number.NaN] = request.sizes;
+        return this.#get(request.id, glue.RawGenerator).draw(request.kind, a, b, c, this.#maxBytes);
+      }
       case "dropout":
         return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
       case "materialize":
@@ -312,31 +314,4 @@ function seldom(tell: Tell): Tell {
     [told, last] = [part, now];
     tell(part);
   };
-}
-
-function draw(
-  generator: Glue["RawGenerator"]["prototype"],
-  kind: Draw,
-  sizes: (number | undefined)[],
-  maxBytes: number,
-): unknown {
-  const [a = 0, b = 0, c = 0] = sizes;
-  switch (kind) {
-    case "rand":
-      return generator.rand(a, maxBytes);
-    case "randn":
-      return generator.randn(a, maxBytes);
-    case "normal":
-      return generator.normal(a, b, c, maxBytes);
-    case "xavierUniform":
-      return generator.xavierUniform(a, b, maxBytes);
-    case "embedding":
-      return generator.embedding(a, b, sizes[2], maxBytes);
-    case "linear":
-      return generator.linear(a, b, maxBytes);
-    case "randint":
-      return generator.randint(a, b, c, maxBytes);
-    case "randperm":
-      return generator.randperm(a, maxBytes);
-  }
 }

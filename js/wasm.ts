@@ -84,6 +84,8 @@ export function throwTyped<T>(run: () => T): T {
     const plain = plainError(thrown);
     if (plain) throw new AttnError(plain.code, plain.message, plain.details);
     crashed = true;
+    // A panic traps without a word: where it happened is in the stack alone.
+    console.error(thrown);
     throw new AttnError("engine_crashed", `the engine crashed (${thrown}); create a new one`);
   }
 }

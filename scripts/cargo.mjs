@@ -7,7 +7,11 @@ import { homedir } from "node:os";
 import path from "node:path";
 
 export const TARGET = "wasm32-unknown-unknown";
-const BUILD_STD = "-Zbuild-std=std,panic_abort";
+// Where the standard library is compiled too, it can be small: a panic is then a trap, and the messages that say why are left out.
+const BUILD_STD = {
+  args: ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"],
+  flags: ["-Cpanic=immediate-abort", "-Zunstable-options"],
+};
 const DEBIAN = { cargo: "/usr/bin/cargo", rustc: "/usr/bin/rustc" };
 
 /** The engine's builds, each with the features that it needs of the runtime. */
@@ -43,15 +47,15 @@ function hasSources(rustc) {
 export function toolchain(only = process.env.WASM_TOOLCHAIN ?? "auto") {
   if (only !== "debian") {
     const name = ask("rustc", "--version");
-    if (hasTarget("rustc")) return { name, cargo: "cargo", args: [], env: {} };
-    if (hasSources("rustc")) return { name, cargo: "cargo", args: [BUILD_STD], env: { RUSTC_BOOTSTRAP: "1" } };
+    if (hasTarget("rustc")) return { name, cargo: "cargo", args: [], flags: [], env: {} };
+    if (hasSources("rustc")) return { name, cargo: "cargo", ...BUILD_STD, env: { RUSTC_BOOTSTRAP: "1" } };
   }
   if (only !== "rustup" && existsSync(DEBIAN.cargo) && hasSources(DEBIAN.rustc)) {
     const name = `${ask(DEBIAN.rustc, "--version")} of Debian`;
     return {
       name,
       cargo: DEBIAN.cargo,
-      args: [BUILD_STD],
+      ...BUILD_STD,
       env: { RUSTC: DEBIAN.rustc, RUSTC_BOOTSTRAP: "1" },
     };
   }
@@ -65,12 +69,12 @@ export function compile(crate, variant = "simd128") {
   const kernels = `-Ctarget-feature=${VARIANTS[variant]} -Cllvm-args=-disable-lsr`;
   // The binary names its sources in messages of panics: not where they lie on this machine.
   const crates = `${process.env.CARGO_HOME ?? path.join(homedir(), ".cargo")}/registry/src`;
-  const { cargo, args, env } =
+  const { cargo, args, flags, env } =
     toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
   const library = `${ask(env.RUSTC ?? "rustc", "--print", "sysroot")}/lib/rustlib/src/rust/library`;
   const places = { [crates]: "crates", [library]: "rust", [process.cwd()]: "attnscope" };
   const remap = Object.entries(places).map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
-  const RUSTFLAGS = [kernels, ...remap].join(" ");
+  const RUSTFLAGS = [kernels, ...flags, ...remap].join(" ");
   const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", targetDir, ...args];
   run(cargo, build, { ...env, RUSTFLAGS });
   return `${targetDir}/${TARGET}/release/${crate.replaceAll("-", "_")}.wasm`;

@@ -7,6 +7,7 @@ use crate::error::{AttnError, Result};
 use crate::mask::{Mask, ResolvedMask};
 use crate::recipe::{Attended, Made, Recipe, StepId};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 use attnscope_kernels::attention::Weighing;
 use attnscope_kernels::matmul::MC;
@@ -134,24 +135,33 @@ pub fn plan_attention(
     let given = [("key", Some(key)), ("value", Some(value)), ("pastKey", past_key), ("pastValue", past_value)];
     for (name, tensor) in given.into_iter().filter_map(|(name, tensor)| Some((name, tensor?))) {
         if tensor.shape.len() != rank {
-            return Err(AttnError::shape(name, &tensor.shape, format!("{rank} axes, as the query {:?}", query.shape)));
+            return Err(AttnError::shape(
+                name,
+                &tensor.shape,
+                format!("{rank} axes, as the query {}", Listed(&query.shape)),
+            ));
         }
     }
     let ([batch, heads, n_q, d_k], [_, kv_heads, n_new, _]) = (four(query), four(key));
     if four(key)[0] != batch || four(key)[3] != d_k || !heads.is_multiple_of(kv_heads) {
+        let shape = Listed(&query.shape);
         let expected =
-            format!("the batch and width of the query {:?}, and a number of heads that divides its heads", query.shape);
+            format!("the batch and width of the query {shape}, and a number of heads that divides its heads");
         return Err(AttnError::shape("key", &key.shape, expected));
     }
     if four(value)[..3] != four(key)[..3] {
-        return Err(AttnError::shape("value", &value.shape, format!("the key's {:?} but for the width", key.shape)));
+        return Err(AttnError::shape(
+            "value",
+            &value.shape,
+            format!("the key's {} but for the width", Listed(&key.shape)),
+        ));
     }
     let n_past = past.map_or(0, |[past_key, _]| four(past_key)[2]);
     for (name, past, new) in [("pastKey", past_key, key), ("pastValue", past_value, value)] {
         if let Some(past) = past
             && four(past) != [batch, kv_heads, n_past, four(new)[3]]
         {
-            let expected = format!("{:?} but for the number of rows, which both pasts share", new.shape);
+            let expected = format!("{} but for the number of rows, which both pasts share", Listed(&new.shape));
             return Err(AttnError::shape(name, &past.shape, expected));
         }
     }
@@ -162,7 +172,7 @@ pub fn plan_attention(
         }
         if lengths.len() != batch || lengths.iter().any(|&length| length > n_k) {
             let expected = format!("{batch} numbers, one for each batch entry, of at most {n_k} keys");
-            return Err(AttnError::option("kvLengths", format!("{lengths:?}"), &expected));
+            return Err(AttnError::option("kvLengths", Listed(lengths), &expected));
         }
     }
 

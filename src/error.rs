@@ -3,7 +3,10 @@
 /// The engine's result. The error is kept small behind a pointer, for it is handed on at almost every step.
 pub type Result<T> = std::result::Result<T, Box<AttnError>>;
 
+use std::fmt::Display;
+
 use crate::plain::Plain;
+use crate::text::Listed;
 
 /// The stable name of an error. Some are raised only by the JavaScript side; all are named here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +51,7 @@ impl ErrorCode {
     }
 }
 
-impl std::fmt::Display for ErrorCode {
+impl Display for ErrorCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
@@ -61,13 +64,13 @@ impl std::fmt::Display for ErrorCode {
 pub enum AttnError {
     #[error("{argument}: found {found}, expected {expected}")]
     InvalidTensor { argument: String, found: String, expected: String },
-    #[error("{argument}: found shape {found:?}, expected {expected}")]
+    #[error("{argument}: found shape {}, expected {expected}", Listed(found))]
     ShapeMismatch { argument: String, found: Vec<usize>, expected: String },
     #[error("dModel {d_model} is not divisible by nHeads {n_heads}; choose sizes that divide, or give dK and dV")]
     NotDivisible { d_model: usize, n_heads: usize },
     #[error("option {option}: found {found}, expected {expected}")]
     InvalidOption { option: String, found: String, expected: String },
-    #[error("the mask of shape {mask:?} does not fit scores of shape {scores:?}; expected {expected}")]
+    #[error("the mask of shape {} does not fit scores of shape {}; expected {expected}", Listed(mask), Listed(scores))]
     MaskShape { mask: Vec<usize>, scores: Vec<usize>, expected: String },
     #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
     NoSuchStage { stage: String, layer: usize, available: Vec<String> },
@@ -99,40 +102,71 @@ fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> Str
 impl From<AttnError> for Plain {
     fn from(error: AttnError) -> Self {
         use AttnError::*;
-        let (mut details, found, expected) = match error {
+        let mut details = Details(Vec::new());
+        match &error {
             InvalidTensor { argument, found, expected } => {
-                (vec![("argument", argument.into())], ("found", found.into()), expected)
+                details.texts(["argument", "found"], [argument, found], expected)
             }
             ShapeMismatch { argument, found, expected } => {
-                (vec![("argument", argument.into())], ("found", found.into()), expected)
+                details.text("argument", argument);
+                details.sizes("found", found);
+                details.text("expected", expected);
             }
-            InvalidOption { option, found, expected } => {
-                (vec![("option", option.into())], ("found", found.into()), expected)
+            InvalidOption { option, found, expected } => details.texts(["option", "found"], [option, found], expected),
+            MaskShape { mask, scores, expected } => {
+                details.sizes("mask", mask);
+                details.sizes("scores", scores);
+                details.text("expected", expected);
             }
-            MaskShape { mask, scores, expected } => (vec![("mask", mask.into())], ("scores", scores.into()), expected),
-            BadStateDict { entry, found, expected } => {
-                (vec![("entry", entry.into())], ("found", found.into()), expected)
-            }
+            BadStateDict { entry, found, expected } => details.texts(["entry", "found"], [entry, found], expected),
             BadFile { format, offset, line, column, found, expected } => {
-                let place =
-                    [("offset", offset), ("line", line.map(|at| at as u64)), ("column", column.map(|at| at as u64))];
-                let mut details = vec![("format", format.into())];
-                details.extend(place.into_iter().filter_map(|(name, at)| Some((name, at?.into()))));
-                (details, ("found", found.into()), expected)
+                details.text("format", format);
+                let [line, column] = [line, column].map(|at| at.map(|at| at as u64));
+                for (name, at) in [("offset", *offset), ("line", line), ("column", column)] {
+                    if let Some(at) = at {
+                        details.number(name, at);
+                    }
+                }
+                details.text("found", found);
+                details.text("expected", expected);
             }
             NotDivisible { d_model, n_heads } => {
-                return Self::Object(vec![("dModel", d_model.into()), ("nHeads", n_heads.into())]);
+                details.number("dModel", *d_model as u64);
+                details.number("nHeads", *n_heads as u64);
             }
             NoSuchStage { stage, layer, available } => {
-                let available = ("available", available.into());
-                return Self::Object(vec![("stage", stage.into()), ("layer", layer.into()), available]);
+                details.text("stage", stage);
+                details.number("layer", *layer as u64);
+                details.0.push(("available", available.clone().into()));
             }
             TooLarge { needed, max_bytes } => {
-                return Self::Object(vec![("needed", needed.into()), ("maxBytes", max_bytes.into())]);
+                details.number("needed", *needed);
+                details.number("maxBytes", *max_bytes);
             }
-        };
-        details.extend([found, ("expected", expected.into())]);
-        Self::Object(details)
+        }
+        Self::Object(details.0)
+    }
+}
+
+struct Details(Vec<(&'static str, Plain)>);
+
+impl Details {
+    fn text(&mut self, name: &'static str, text: &str) {
+        self.0.push((name, Plain::Text(text.into())));
+    }
+
+    fn texts(&mut self, names: [&'static str; 2], texts: [&str; 2], expected: &str) {
+        self.text(names[0], texts[0]);
+        self.text(names[1], texts[1]);
+        self.text("expected", expected);
+    }
+
+    fn number(&mut self, name: &'static str, number: u64) {
+        self.0.push((name, number.into()));
+    }
+
+    fn sizes(&mut self, name: &'static str, sizes: &[usize]) {
+        self.0.push((name, sizes.to_vec().into()));
     }
 }
 
@@ -153,8 +187,15 @@ impl AttnError {
     }
 
     #[cold]
-    pub(crate) fn option(option: &str, found: impl std::fmt::Display, expected: &str) -> Box<Self> {
-        Box::new(Self::InvalidOption { option: option.into(), found: found.to_string(), expected: expected.into() })
+    pub(crate) fn option(option: &str, found: impl Display, expected: &str) -> Box<Self> {
+        fn of(option: &str, found: &dyn Display, expected: &str) -> Box<AttnError> {
+            Box::new(AttnError::InvalidOption {
+                option: option.into(),
+                found: found.to_string(),
+                expected: expected.into(),
+            })
+        }
+        of(option, &found, expected)
     }
 
     #[cold]

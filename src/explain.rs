@@ -4,6 +4,7 @@ use crate::config::{Activation, NormKind};
 use crate::given::words;
 use crate::plain::Plain;
 use crate::recipe::{Made, Numbers, Recipe, Step, StepId, shared_head};
+use crate::tensor::Tensor;
 use crate::trace::Stage;
 use attnscope_kernels::layer_norm::moments;
 use attnscope_kernels::rms_norm::mean_square;
@@ -113,10 +114,14 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
     let step_of = |id: StepId| &recipe.steps()[id];
     let number = |step: &Step, index: &[usize]| f64::from(numbers.from(step.at(index))[0]);
     let name = |id: StepId| step_of(id).stage.name();
-    let to = step.stage.name();
+    let mut terms: Vec<Term> = Vec::new();
+    let mut constants: Vec<(&'static str, f64)> = Vec::new();
+    let mut add = |label: &str, left: f64, right: f64| terms.push(term(label, left, right));
+    let mut constant = |name: &'static str, number: f64| constants.push((name, number));
+    let mut places = [0; 2];
 
-    let (operation, formula, terms, constants) = match &step.made {
-        Made::Given(_) => (Operation::Given, format!("{to} is given"), vec![], vec![]),
+    let (operation, formula, names) = match &step.made {
+        Made::Given(_) => (Operation::Given, "T is given", [""; 2]),
         Made::Linear { from, linear } => {
             let source = step_of(*from);
             let (batch, row, feature) = match *index {
@@ -125,34 +130,37 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 _ => unreachable!("a projection has three or four axes"),
             };
             let d_in = source.shape[2];
-            let terms = (0..d_in)
-                .map(|d| {
-                    let weight = f64::from(linear.weight.data[feature * d_in + d]);
-                    pair(d, number(source, &[batch, row, d]), weight)
-                })
-                .collect();
-            let bias = linear.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[feature]));
-            let plus = if linear.bias.is_some() { format!(" + {}.bias[c]", linear.name) } else { String::new() };
-            let formula = format!("{to}[i, c] = Σ_d {}[i, d] · {}.weight[c, d]{plus}", name(*from), linear.name);
-            (Operation::Dot, formula, terms, vec![("bias", bias)])
+            for d in 0..d_in {
+                let weight = f64::from(linear.weight.data[feature * d_in + d]);
+                add(&d.to_string(), number(source, &[batch, row, d]), weight);
+            }
+            constant("bias", linear.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[feature])));
+            let formula = match linear.bias {
+                Some(_) => "T[i, c] = Σ_d A[i, d] · B.weight[c, d] + B.bias[c]",
+                None => "T[i, c] = Σ_d A[i, d] · B.weight[c, d]",
+            };
+            (Operation::Dot, formula, [name(*from), linear.name])
         }
         Made::Dot { query, key } => {
+            let names = [name(*query), name(*key)];
             let (query, key) = (step_of(*query), step_of(*key));
             let [batch, head, i, j] = four(index);
             let key_head = shared_head(step, key, head);
-            let terms = (0..query.shape[3])
-                .map(|d| pair(d, number(query, &[batch, head, i, d]), number(key, &[batch, key_head, j, d])))
-                .collect();
-            let formula = format!("{to}[i, j] = Σ_d {}[i, d] · {}[j, d]", query.stage.name(), key.stage.name());
-            (Operation::Dot, formula, terms, vec![("bias", 0.0)])
+            for d in 0..query.shape[3] {
+                let (query, key) = (number(query, &[batch, head, i, d]), number(key, &[batch, key_head, j, d]));
+                add(&d.to_string(), query, key);
+            }
+            constant("bias", 0.0);
+            (Operation::Dot, "T[i, j] = Σ_d A[i, d] · B[j, d]", names)
         }
         Made::Scaled { from, factor } => {
-            let term = term("scale", number(step_of(*from), index), f64::from(*factor));
-            (Operation::Scale, format!("{to}[i, j] = {}[i, j] · scale", name(*from)), vec![term], vec![])
+            add("scale", number(step_of(*from), index), f64::from(*factor));
+            (Operation::Scale, "T[i, j] = A[i, j] · scale", [name(*from), ""])
         }
         Made::Softcap { from, cap } => {
-            let constants = vec![("x", number(step_of(*from), index)), ("cap", f64::from(*cap))];
-            (Operation::Softcap, format!("{to}[i, j] = cap · tanh({}[i, j] / cap)", name(*from)), vec![], constants)
+            constant("x", number(step_of(*from), index));
+            constant("cap", f64::from(*cap));
+            (Operation::Softcap, "T[i, j] = cap · tanh(A[i, j] / cap)", [name(*from), ""])
         }
         Made::Masked { from, mask, fill } => {
             let [batch, head, i, j] = four(index);
@@ -163,69 +171,61 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 }
                 _ => (1, 0.0),
             };
-            let constants = vec![
-                ("scaled", number(step_of(*from), index)),
-                ("allowed", f64::from(allowed)),
-                ("bias", bias),
-                ("fill", f64::from(*fill)),
-            ];
-            let formula = format!("{to}[i, j] = allowed[i, j] ? {}[i, j] + bias[i, j] : fill", name(*from));
-            (Operation::Mask, formula, vec![], constants)
+            constant("scaled", number(step_of(*from), index));
+            constant("allowed", f64::from(allowed));
+            constant("bias", bias);
+            constant("fill", f64::from(*fill));
+            (Operation::Mask, "T[i, j] = allowed[i, j] ? A[i, j] + bias[i, j] : fill", [name(*from), ""])
         }
         Made::Softmax { from, .. } => {
             let source = step_of(*from);
             let [batch, head, i, j] = four(index);
-            let row: Vec<f64> = (0..step.shape[3]).map(|j| number(source, &[batch, head, i, j])).collect();
-            let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let terms: Vec<Term> = row
-                .iter()
-                .enumerate()
-                .map(|(j, &x)| Term { label: j.to_string(), left: x, right: max, product: (x - max).exp() })
-                .collect();
-            let sum = terms.iter().map(|term| term.product).sum();
-            let constants = vec![("max", max), ("sum", sum), ("exp", terms[j].product)];
-            (
-                Operation::Softmax,
-                format!("{to}[i, j] = exp({}[i, j] - max) / Σ_j exp(...)", name(*from)),
-                terms,
-                constants,
-            )
+            let x = |j: usize| number(source, &[batch, head, i, j]);
+            let max = (0..step.shape[3]).map(x).fold(f64::NEG_INFINITY, f64::max);
+            for j in 0..step.shape[3] {
+                terms.push(Term { label: j.to_string(), left: x(j), right: max, product: (x(j) - max).exp() });
+            }
+            constant("max", max);
+            constant("sum", terms.iter().map(|term| term.product).sum());
+            constant("exp", terms[j].product);
+            (Operation::Softmax, "T[i, j] = exp(A[i, j] - max) / Σ_j exp(...)", [name(*from), ""])
         }
         Made::Context { weights, value, head_mask } => {
+            let names = [name(*weights), name(*value)];
             let (weights, value) = (step_of(*weights), step_of(*value));
             let [batch, head, i, c] = four(index);
             let value_head = shared_head(step, value, head);
-            let terms = (0..weights.shape[3])
-                .map(|j| pair(j, number(weights, &[batch, head, i, j]), number(value, &[batch, value_head, j, c])))
-                .collect();
-            let mut constants = vec![("bias", 0.0)];
-            let mut times = "";
-            if let Some(factors) = head_mask {
-                constants.push(("head_mask", f64::from(factors[head])));
-                times = " · head_mask";
+            for j in 0..weights.shape[3] {
+                let (weight, value) =
+                    (number(weights, &[batch, head, i, j]), number(value, &[batch, value_head, j, c]));
+                add(&j.to_string(), weight, value);
             }
-            (
-                Operation::Dot,
-                format!("{to}[i, c] = Σ_j {}[i, j] · {}[j, c]{times}", weights.stage.name(), value.stage.name()),
-                terms,
-                constants,
-            )
+            constant("bias", 0.0);
+            let mut formula = "T[i, c] = Σ_j A[i, j] · B[j, c]";
+            if let Some(factors) = head_mask {
+                constant("head_mask", f64::from(factors[head]));
+                formula = "T[i, c] = Σ_j A[i, j] · B[j, c] · head_mask";
+            }
+            (Operation::Dot, formula, names)
         }
         Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
         Made::Same { from } => {
             let source = step_of(*from);
             let (at, formula) = match (&source.shape[..], index) {
-                (&[_, _, _, width], &[batch, i, c]) => (
-                    vec![batch, c / width, i, c % width],
-                    format!("{to}[i, c] = {}[c / {width}][i, c % {width}]", name(*from)),
-                ),
-                _ => (index.to_vec(), format!("{to} = {} of the layer before", name(*from))),
+                (&[_, _, _, width], &[batch, i, c]) => {
+                    places[0] = width;
+                    (vec![batch, c / width, i, c % width], "T[i, c] = A[c / M][i, c % M]")
+                }
+                _ => (index.to_vec(), "T = A of the layer before"),
             };
-            (Operation::Sum, formula, vec![single(name(*from), number(source, &at))], vec![])
+            add(name(*from), number(source, &at), 1.0);
+            (Operation::Sum, formula, [name(*from), ""])
         }
         Made::Sum { left, right } => {
-            let terms = [*left, *right].map(|id| single(name(id), number(step_of(id), index))).to_vec();
-            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + {}[i, c]", name(*left), name(*right)), terms, vec![])
+            for id in [*left, *right] {
+                add(name(id), number(step_of(id), index), 1.0);
+            }
+            (Operation::Sum, "T[i, c] = A[i, c] + B[i, c]", [name(*left), name(*right)])
         }
         Made::Norm { from, norm } => {
             let source = step_of(*from);
@@ -233,46 +233,36 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             let mut start = index.to_vec();
             start[index.len() - 1] = 0;
             let row = &numbers.from(source.at(&start))[..source.shape[source.shape.len() - 1]];
-            let mut constants = vec![
-                ("x", number(source, index)),
-                ("eps", f64::from(norm.eps)),
-                ("weight", f64::from(norm.weight.data[c])),
-            ];
-            let name = name(*from);
-            match norm.kind {
+            constant("x", number(source, index));
+            constant("eps", f64::from(norm.eps));
+            constant("weight", f64::from(norm.weight.data[c]));
+            let (operation, formula) = match norm.kind {
                 NormKind::Layer => {
                     let (mean, variance) = moments(row);
-                    let bias = norm.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[c]));
-                    constants.extend([("mean", mean), ("variance", variance), ("bias", bias)]);
-                    let plus = if norm.bias.is_some() { " + bias[c]" } else { "" };
-                    let formula =
-                        format!("{to}[i, c] = ({name}[i, c] - mean) / sqrt(variance + eps) · weight[c]{plus}");
-                    (Operation::LayerNorm, formula, vec![], constants)
+                    constant("mean", mean);
+                    constant("variance", variance);
+                    constant("bias", norm.bias.as_ref().map_or(0.0, |bias| f64::from(bias.data[c])));
+                    let formula = match norm.bias {
+                        Some(_) => "T[i, c] = (A[i, c] - mean) / sqrt(variance + eps) · weight[c] + bias[c]",
+                        None => "T[i, c] = (A[i, c] - mean) / sqrt(variance + eps) · weight[c]",
+                    };
+                    (Operation::LayerNorm, formula)
                 }
                 NormKind::Rms => {
-                    constants.push(("mean_square", mean_square(row)));
-                    let formula = format!("{to}[i, c] = {name}[i, c] / sqrt(mean_square + eps) · weight[c]");
-                    (Operation::RmsNorm, formula, vec![], constants)
+                    constant("mean_square", mean_square(row));
+                    (Operation::RmsNorm, "T[i, c] = A[i, c] / sqrt(mean_square + eps) · weight[c]")
                 }
-            }
+            };
+            (operation, formula, [name(*from), ""])
         }
         Made::Product { left, right } => {
-            let term = term(name(*right), number(step_of(*left), index), number(step_of(*right), index));
-            (
-                Operation::Scale,
-                format!("{to}[i, c] = {}[i, c] · {}[i, c]", name(*left), name(*right)),
-                vec![term],
-                vec![],
-            )
+            add(name(*right), number(step_of(*left), index), number(step_of(*right), index));
+            (Operation::Scale, "T[i, c] = A[i, c] · B[i, c]", [name(*left), name(*right)])
         }
         Made::Dropped { from, factors } => {
-            let source = step_of(*from);
-            let term = term(
-                "dropout",
-                number(source, index),
-                f64::from(factors[step.at(index) - step.at(&vec![0; index.len()])]),
-            );
-            (Operation::Scale, format!("{to} = {} · (0 or 1 / (1 - p))", name(*from)), vec![term], vec![])
+            let factor = factors[step.at(index) - step.offset];
+            add("dropout", number(step_of(*from), index), f64::from(factor));
+            (Operation::Scale, "T = A · (0 or 1 / (1 - p))", [name(*from), ""])
         }
         Made::Joined { before, from, after } => {
             let [batch, head, row, c] = four(index);
@@ -292,7 +282,9 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                 });
                 ("added", added, row - start)
             });
-            (Operation::Sum, format!("{to}[{row}, c] = {label}[{at}, c]"), vec![single(label, value)], vec![])
+            add(label, value, 1.0);
+            places = [row, at];
+            (Operation::Sum, "T[M, c] = A[N, c]", [label, ""])
         }
         Made::Rotated { from, rotation } => {
             let source = step_of(*from);
@@ -300,44 +292,45 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             let pairs = rotation.cos.width();
             let member = (0..pairs).find_map(|pair| {
                 let places = pair_at(pair, pairs, rotation.interleaved);
-                places.iter().position(|&place| place == c).map(|side| (pair, places, side))
+                places.iter().position(|&place| place == c).map(|side| (pair, places[1 - side], side))
             });
-            match member {
+            let formula = match member {
                 None => {
-                    let term = single(name(*from), number(source, index));
-                    (Operation::Sum, format!("{to}[i, c] = {}[i, c]", name(*from)), vec![term], vec![])
+                    add(name(*from), number(source, index), 1.0);
+                    "T[i, c] = A[i, c]"
                 }
-                Some((at, places, side)) => {
-                    let [cos, sin] =
-                        [&rotation.cos, &rotation.sin].map(|angles| f64::from(angles.data[i * pairs + at]));
-                    let other = places[1 - side];
-                    let sign = if side == 0 { -1.0 } else { 1.0 };
-                    let terms = vec![
-                        term("cos", number(source, index), cos),
-                        term("sin", number(source, &[batch, head, i, other]), sign * sin),
-                    ];
-                    let from = name(*from);
-                    let sign = if side == 0 { "-" } else { "+" };
-                    let formula = format!("{to}[i, {c}] = {from}[i, {c}] · cos {sign} {from}[i, {other}] · sin");
-                    (Operation::Sum, formula, terms, vec![])
+                Some((at, other, side)) => {
+                    let angle = |angles: &Tensor| f64::from(angles.data[i * pairs + at]);
+                    let (sin, formula) = match side {
+                        0 => (-angle(&rotation.sin), "T[i, M] = A[i, M] · cos - A[i, N] · sin"),
+                        _ => (angle(&rotation.sin), "T[i, M] = A[i, M] · cos + A[i, N] · sin"),
+                    };
+                    add("cos", number(source, index), angle(&rotation.cos));
+                    add("sin", number(source, &[batch, head, i, other]), sin);
+                    places = [c, other];
+                    formula
                 }
-            }
+            };
+            (Operation::Sum, formula, [name(*from), ""])
         }
         Made::Positioned { from, table } => {
             let [_, i, c] = *index else { unreachable!("an input has three axes") };
-            let position = f64::from(table.data[i * table.width() + c]);
-            let terms = vec![single(name(*from), number(step_of(*from), index)), single("position", position)];
-            (Operation::Sum, format!("{to}[i, c] = {}[i, c] + position[i, c]", name(*from)), terms, vec![])
+            add(name(*from), number(step_of(*from), index), 1.0);
+            add("position", f64::from(table.data[i * table.width() + c]), 1.0);
+            (Operation::Sum, "T[i, c] = A[i, c] + position[i, c]", [name(*from), ""])
         }
         Made::Activated { from, activation } => {
-            let (operation, function) = match activation {
-                Activation::Relu => (Operation::Relu, "max(0, x)"),
-                Activation::Gelu => (Operation::Gelu, "x · Φ(x)"),
-                Activation::GeluTanh => (Operation::GeluTanh, "x/2 · (1 + tanh(sqrt(2/π) · (x + 0.044715 x³)))"),
-                Activation::Silu => (Operation::Silu, "x / (1 + exp(-x))"),
+            let (operation, formula) = match activation {
+                Activation::Relu => (Operation::Relu, "T[i, c] = max(0, x), x = A[i, c]"),
+                Activation::Gelu => (Operation::Gelu, "T[i, c] = x · Φ(x), x = A[i, c]"),
+                Activation::GeluTanh => {
+                    let formula = "T[i, c] = x/2 · (1 + tanh(sqrt(2/π) · (x + 0.044715 x³))), x = A[i, c]";
+                    (Operation::GeluTanh, formula)
+                }
+                Activation::Silu => (Operation::Silu, "T[i, c] = x / (1 + exp(-x)), x = A[i, c]"),
             };
-            let constants = vec![("x", number(step_of(*from), index))];
-            (operation, format!("{to}[i, c] = {function}, x = {}[i, c]", name(*from)), vec![], constants)
+            constant("x", number(step_of(*from), index));
+            (operation, formula, [name(*from), ""])
         }
     };
     Explanation {
@@ -346,7 +339,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
         index: index.to_vec(),
         value: number(step, index),
         operation,
-        formula,
+        formula: filled(formula, [step.stage.name(), names[0], names[1]], places),
         terms,
         constants,
     }
@@ -356,12 +349,20 @@ fn term(label: &str, left: f64, right: f64) -> Term {
     Term { label: label.into(), left, right, product: left * right }
 }
 
-fn pair(label: usize, left: f64, right: f64) -> Term {
-    term(&label.to_string(), left, right)
-}
-
-fn single(label: &str, value: f64) -> Term {
-    term(label, value, 1.0)
+/// A formula with the names of the stage and of those that it is made from for `T`, `A` and `B`, and with places for `M` and `N`.
+fn filled(formula: &str, [to, a, b]: [&str; 3], [m, n]: [usize; 2]) -> String {
+    let mut filled = String::new();
+    for letter in formula.chars() {
+        match letter {
+            'T' => filled.push_str(to),
+            'A' => filled.push_str(a),
+            'B' => filled.push_str(b),
+            'M' => filled.push_str(&m.to_string()),
+            'N' => filled.push_str(&n.to_string()),
+            _ => filled.push(letter),
+        }
+    }
+    filled
 }
 
 fn four(index: &[usize]) -> [usize; 4] {

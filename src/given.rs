@@ -31,9 +31,24 @@ pub trait Read: Sized {
     /// A [`Misfit`] where the value is no such thing.
     fn read<G: Given>(given: &G) -> Fit<Self>;
 
-    /// What a missing field is, where it may be missing.
-    fn missing() -> Option<Self> {
-        None
+    /// Whether a field of this type may be missing; then it stays as it is.
+    const MAY_BE_MISSING: bool = false;
+}
+
+/// A place for what is read, whatever its type.
+pub(crate) trait Field<G> {
+    fn set(&mut self, given: &G) -> Fit<()>;
+    fn may_be_missing(&self) -> bool;
+}
+
+impl<G: Given, T: Read> Field<G> for T {
+    fn set(&mut self, given: &G) -> Fit<()> {
+        *self = T::read(given)?;
+        Ok(())
+    }
+
+    fn may_be_missing(&self) -> bool {
+        T::MAY_BE_MISSING
     }
 }
 
@@ -61,6 +76,13 @@ impl Misfit {
         self
     }
 
+    fn error_of_options(mut self, also: &[&str]) -> Box<AttnError> {
+        if self.found == UNKNOWN {
+            also.iter().for_each(|name| self.expected.extend([", ", name]));
+        }
+        self.error("options")
+    }
+
     fn error(self, outermost: &str) -> Box<AttnError> {
         let option = if self.place.is_empty() { outermost.into() } else { self.place };
         Box::new(AttnError::InvalidOption { option, found: self.found, expected: self.expected })
@@ -80,12 +102,7 @@ pub fn read<T: Read>(given: &impl Given, outermost: &str) -> Result<T> {
 /// # Errors
 /// `invalid_option` where the value does not fit.
 pub fn read_options<T: Read>(given: &impl Given, also: &[&str]) -> Result<T> {
-    T::read(given).map_err(|mut misfit| {
-        if misfit.found == UNKNOWN {
-            also.iter().for_each(|name| misfit.expected.extend([", ", name]));
-        }
-        misfit.error("options")
-    })
+    T::read(given).map_err(|misfit| misfit.error_of_options(also))
 }
 
 const UNKNOWN: &str = "an unknown option";
@@ -148,13 +165,16 @@ impl Read for Vec<u8> {
 
 impl<T: Read> Read for Vec<T> {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
-        let mut read = Self::with_capacity(items.len());
-        for (at, item) in items.iter().enumerate() {
-            read.push(T::read(item).map_err(|misfit| misfit.within(&format!("[{at}]")))?);
-        }
-        Ok(read)
+        let mut list = Self::new();
+        read_items(given, &mut |item| T::read(item).map(|item| list.push(item)))?;
+        Ok(list)
     }
+}
+
+/// The same code for lists of any type.
+fn read_items<G: Given>(given: &G, read: &mut dyn FnMut(&G) -> Fit<()>) -> Fit<()> {
+    let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
+    items.iter().enumerate().try_for_each(|(at, item)| read(item).map_err(|misfit| misfit.within(&format!("[{at}]"))))
 }
 
 impl<T: Read> Read for Box<T> {
@@ -168,9 +188,7 @@ impl<T: Read> Read for Option<T> {
         if given.is_absent() { Ok(None) } else { T::read(given).map(Some) }
     }
 
-    fn missing() -> Option<Self> {
-        Some(None)
-    }
+    const MAY_BE_MISSING: bool = true;
 }
 
 /// The fields of an object. Their names are the Rust fields', in JavaScript's spelling.
@@ -189,30 +207,25 @@ impl<G: Given> Fields<G> {
         }
     }
 
-    /// Whether the field is given, and then reads it; the same code for fields of any type.
-    fn find(&self, name: &str, read: &mut dyn FnMut(&G) -> Fit<()>) -> Fit<bool> {
-        let name = camel_case(name);
-        match self.0.iter().find(|(given, _)| *given == name) {
-            Some((_, value)) => read(value).map(|()| true).map_err(|misfit| misfit.within(&name)),
-            None => Ok(false),
+    /// Reads what is given into the fields of these names. The first of them are needed, the others stay as they are where they are
+    /// not given.
+    pub fn fill(&self, names: &[&str], needed: usize, fields: &mut [&mut dyn Field<G>]) -> Fit<()> {
+        for (at, (name, field)) in names.iter().zip(fields).enumerate() {
+            let name = camel_case(name);
+            match self.0.iter().find(|(given, _)| *given == name) {
+                Some((_, value)) => field.set(value).map_err(|misfit| misfit.within(&name))?,
+                None if at >= needed || field.may_be_missing() => {}
+                None => {
+                    return Err(Box::new(Misfit {
+                        place: name,
+                        found: "undefined".into(),
+                        expected: "a value".into(),
+                    }));
+                }
+            }
         }
+        Ok(())
     }
-
-    pub fn needed<T: Read>(&self, name: &str) -> Fit<T> {
-        let mut field = T::missing();
-        self.find(name, &mut |value| T::read(value).map(|read| field = Some(read)))?;
-        field.ok_or_else(|| missing(name))
-    }
-
-    /// Leaves the field as it is where it is not given.
-    pub fn set<T: Read>(&self, name: &str, field: &mut T) -> Fit<()> {
-        self.find(name, &mut |value| T::read(value).map(|read| *field = read)).map(|_| ())
-    }
-}
-
-#[cold]
-fn missing(name: &str) -> Box<Misfit> {
-    Box::new(Misfit { place: camel_case(name), found: "undefined".into(), expected: "a value".into() })
 }
 
 /// Which variant, and its content: it is a word, or an object with the one name that says which it is.
@@ -265,17 +278,19 @@ pub(crate) fn snake_case(name: &str) -> String {
     spelt
 }
 
-/// Reads an options object: the fields that must be given make it with its defaults, the others are set in it.
+/// Reads an options object, into one with its defaults; the first fields must be given.
 macro_rules! read_fields {
     ($type:ident::$new:ident($($needed:ident),*): $($field:ident),*) => {
         impl $crate::given::Read for $type {
             fn read<G: $crate::given::Given>(given: &G) -> $crate::given::Fit<Self> {
+                const NEEDED: &[&str] = &[$(stringify!($needed)),*];
                 const NAMES: &[&str] = &[$(stringify!($needed),)* $(stringify!($field)),*];
                 let fields = $crate::given::Fields::of(given, NAMES)?;
-                let mut read = Self::$new($(fields.needed(stringify!($needed))?),*);
+                $(let $needed = Default::default();)*
+                let mut read = Self::$new($($needed),*);
                 // Without `..`: a field that is not listed does not compile.
-                let Self { $($needed: _,)* $($field),* } = &mut read;
-                $(fields.set(stringify!($field), $field)?;)*
+                let Self { $($needed,)* $($field),* } = &mut read;
+                fields.fill(NAMES, NEEDED.len(), &mut [$($needed,)* $($field),*])?;
                 Ok(read)
             }
         }
@@ -285,18 +300,21 @@ macro_rules! read_fields {
 /// Reads one word of a few, and gives it.
 macro_rules! words {
     ($type:ident: $($variant:ident),*) => {
+        $crate::given::words!($type, $crate::given::snake_case, $($variant stringify!($variant)),*);
+    };
+    ($type:ident, $spell:expr, $($variant:ident $name:expr),*) => {
         impl $crate::given::Read for $type {
             fn read<G: $crate::given::Given>(given: &G) -> $crate::given::Fit<Self> {
-                const NAMES: &[&str] = &[$(stringify!($variant)),*];
+                const NAMES: &[&str] = &[$($name),*];
                 const VARIANTS: &[$type] = &[$($type::$variant),*];
-                let (at, _) = $crate::given::variant(given, NAMES, $crate::given::snake_case)?;
+                let (at, _) = $crate::given::variant(given, NAMES, $spell)?;
                 Ok(VARIANTS[at])
             }
         }
 
         impl From<$type> for $crate::plain::Plain {
             fn from(value: $type) -> Self {
-                $crate::given::snake_case(match value { $($type::$variant => stringify!($variant)),* }).into()
+                $spell(match value { $($type::$variant => $name),* }).into()
             }
         }
     };
@@ -313,13 +331,16 @@ macro_rules! read_variants {
                 const KINDS: &[Kind] = &[$(Kind::$variant),*];
                 let (at, content) = $crate::given::variant(given, NAMES, $crate::given::camel_case)?;
                 const FIELDS: &[&[&str]] = &[$(&[$(stringify!($field)),*]),*];
-                let read = || {
-                    let fields = $crate::given::fields_of(content, FIELDS[at])?;
-                    Ok(match KINDS[at] {
-                        $(Kind::$variant => Self::$variant { $($field: fields.needed(stringify!($field))?),* },)*
-                    })
+                let mut read = match KINDS[at] {
+                    $(Kind::$variant => Self::$variant { $($field: Default::default()),* },)*
                 };
-                read().map_err(|misfit: Box<$crate::given::Misfit>| misfit.within(&$crate::given::camel_case(NAMES[at])))
+                let fields: &mut [&mut dyn $crate::given::Field<G>] = match &mut read {
+                    $(Self::$variant { $($field),* } => &mut [$($field),*],)*
+                };
+                $crate::given::fields_of(content, FIELDS[at])
+                    .and_then(|given| given.fill(FIELDS[at], fields.len(), fields))
+                    .map_err(|misfit| misfit.within(&$crate::given::camel_case(NAMES[at])))?;
+                Ok(read)
             }
         }
     };

@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, read_variants, words};
+use crate::text::{Listed, number_as_code};
 
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "camelCase", rename_all_fields = "camelCase"))]
 pub enum Mask {
     /// j <= i
+    #[default]
     Causal,
     /// j < length, one length for all or one per batch entry
     Padding {
@@ -272,15 +274,23 @@ impl Mask {
     }
 
     pub(crate) fn meet(&self, scores: Scores) -> Result<ResolvedMask> {
+        Self::meet_all(&[self], scores)
+    }
+
+    /// What all of these masks allow, and what they add together.
+    pub(crate) fn meet_all(masks: &[&Self], scores: Scores) -> Result<ResolvedMask> {
         let Scores { size, first, .. } = scores;
         for (name, axis) in [("nQ", size.n_q), ("nK", size.n_k), ("nHeads", size.n_heads), ("batch", size.batch)] {
             if axis == 0 {
                 return Err(AttnError::option(name, axis, "a whole number of at least 1"));
             }
         }
-        self.check_depth(MAX_MASK_DEPTH)?;
-        self.check(scores)?;
-        let varies = self.varies();
+        let mut varies = Varies::default();
+        for mask in masks {
+            mask.check_depth(MAX_MASK_DEPTH)?;
+            mask.check(scores)?;
+            varies = varies.or(mask.varies());
+        }
         let shape = [
             if varies.by_batch || first.len() > 1 { size.batch } else { 1 },
             if varies.by_head { size.n_heads } else { 1 },
@@ -294,7 +304,7 @@ impl Mask {
             let (batch, head, query) = (at / size.n_q / shape[1], at / size.n_q % shape[1], at % size.n_q);
             let position = first[batch % first.len()] + query as i64;
             let bias = if varies.has_bias { &mut bias[at * size.n_k..][..size.n_k] } else { &mut [][..] };
-            self.row(Row { batch, head, query, position }, allowed, bias);
+            Self::rows(masks, true, Row { batch, head, query, position }, allowed, bias);
         }
         Ok(ResolvedMask { shape, allowed, bias: varies.has_bias.then_some(bias) })
     }
@@ -352,20 +362,26 @@ impl Mask {
                     float_at(table, bucket * heads + head)
                 });
             }
-            Self::And { left, right } | Self::Or { left, right } => {
-                let (mut allowed_right, mut bias_right) = (vec![0; allowed.len()], vec![0.0; bias.len()]);
-                left.row(row, allowed, bias);
-                right.row(row, &mut allowed_right, &mut bias_right);
-                let both = matches!(self, Self::And { .. });
-                for (left, right) in allowed.iter_mut().zip(allowed_right) {
-                    *left = if both { *left & right } else { *left | right };
-                }
-                bias.iter_mut().zip(bias_right).for_each(|(left, right)| *left += right);
-            }
+            Self::And { left, right } => Self::rows(&[left, right], true, row, allowed, bias),
+            Self::Or { left, right } => Self::rows(&[left, right], false, row, allowed, bias),
             Self::Not { mask } => {
                 mask.row(row, allowed, bias);
                 allowed.iter_mut().for_each(|cell| *cell ^= 1);
             }
+        }
+    }
+
+    /// The same of what all of these masks allow, or any; the first is written, the others joined to it.
+    fn rows(masks: &[&Self], all: bool, row: Row, allowed: &mut [u8], bias: &mut [f32]) {
+        let Some((first, others)) = masks.split_first() else { return };
+        first.row(row, allowed, bias);
+        for mask in others {
+            let (mut allowed_there, mut bias_there) = (vec![0; allowed.len()], vec![0.0; bias.len()]);
+            mask.row(row, &mut allowed_there, &mut bias_there);
+            for (cell, there) in allowed.iter_mut().zip(allowed_there) {
+                *cell = if all { *cell & there } else { *cell | there };
+            }
+            bias.iter_mut().zip(bias_there).for_each(|(cell, there)| *cell += there);
         }
     }
 
@@ -457,7 +473,7 @@ impl Mask {
     }
 
     fn varies(&self) -> Varies {
-        let none = Varies { by_batch: false, by_head: false, has_bias: false };
+        let none = Varies::default();
         match self {
             Self::Padding { lengths } => Varies { by_batch: lengths.len() > 1, ..none },
             Self::PerHead { masks } => {
@@ -485,7 +501,7 @@ fn cells_that_fit(shape: &[usize], has_bias: bool, max_bytes: usize) -> Result<u
     Ok(cells as usize)
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Varies {
     by_batch: bool,
     by_head: bool,
@@ -648,13 +664,20 @@ impl Mask {
             Self::Causal => keep("j <= i".into()),
             Self::Padding { lengths } => match lengths[..] {
                 [length] => keep(format!("(j < {length}).expand(n_q, n_k)")),
-                _ => keep(format!("(j < torch.tensor({lengths:?})[:, None, None, None]).expand(-1, 1, n_q, n_k)")),
+                _ => keep(format!(
+                    "(j < torch.tensor({})[:, None, None, None]).expand(-1, 1, n_q, n_k)",
+                    Listed(lengths)
+                )),
             },
             Self::SlidingWindow { left, right } => keep(format!("(i - j <= {left}) & (j - i <= {right})")),
             Self::Prefix { keys } => keep(format!("(j <= i) | (j < {keys})")),
-            Self::Documents { ids } => keep(format!("torch.tensor({ids:?})[i] == torch.tensor({ids:?})[j]")),
+            Self::Documents { ids } => {
+                let ids = Listed(ids);
+                keep(format!("torch.tensor({ids})[i] == torch.tensor({ids})[j]"))
+            }
             Self::Global { indices } => {
-                keep(format!("torch.isin(i, torch.tensor({indices:?})) | torch.isin(j, torch.tensor({indices:?}))"))
+                let indices = Listed(indices);
+                keep(format!("torch.isin(i, torch.tensor({indices})) | torch.isin(j, torch.tensor({indices}))"))
             }
             Self::Dilated { width, stride } => {
                 keep(format!("((i - j) % {stride} == 0) & ((i - j).abs() < {})", width.saturating_mul(*stride)))
@@ -696,8 +719,8 @@ impl Mask {
                 Err(AttnError::option("alibi", heads, &format!("at most {MOST_SLOPES} heads")))
             }
             Self::Alibi { heads } => {
-                let slopes: Vec<f32> = (0..*heads).map(|head| alibi_slope(head, *heads)).collect();
-                let bias = format!("-torch.tensor({slopes:?})[:, None, None] * (i - j).abs()");
+                let slopes = nested(&[*heads], (0..*heads).map(|head| number_as_code(alibi_slope(head, *heads))));
+                let bias = format!("-torch.tensor({slopes})[:, None, None] * (i - j).abs()");
                 Ok(Code { keep: None, bias: Some(bias) })
             }
             Self::Relative { buckets, heads, table, bidirectional, max_distance } => {
@@ -707,8 +730,8 @@ impl Mask {
                 let exact = exact_distances(*buckets, *bidirectional);
                 let direction = if *bidirectional { buckets / 2 } else { *buckets };
                 let far = format!(
-                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {:?} * {}).long().clamp(max={})",
-                    (*max_distance as f64 / exact as f64).ln(),
+                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {} * {}).long().clamp(max={})",
+                    number_as_code((*max_distance as f64 / exact as f64).ln()),
                     direction - exact,
                     direction - 1,
                 );
@@ -758,7 +781,11 @@ fn check_cells(shape: &[usize], cells: usize) -> Result<()> {
     if cells > 0 && shape.iter().try_fold(1usize, |size, &axis| size.checked_mul(axis)) == Some(cells) {
         Ok(())
     } else {
-        Err(AttnError::option("mask", format!("{cells} cells for shape {shape:?}"), "as many as the shape says"))
+        Err(AttnError::option(
+            "mask",
+            format!("{cells} cells for shape {}", Listed(shape)),
+            "as many as the shape says",
+        ))
     }
 }
 
@@ -782,7 +809,7 @@ fn torch_number(number: f32) -> String {
     } else if number.is_infinite() {
         format!("float(\"{}inf\")", if number < 0.0 { "-" } else { "" })
     } else {
-        format!("{number:?}")
+        number_as_code(number)
     }
 }
 

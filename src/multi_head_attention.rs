@@ -13,6 +13,7 @@ use crate::positions::rotation;
 use crate::recipe::{Made, Recipe, StepId};
 use crate::state_dict::{self, StateDict, Target};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 use crate::torch::Generator;
 use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 
@@ -168,7 +169,11 @@ impl MultiHeadAttention {
             };
             let shape = rows(name, tensor, width)?;
             if tensor.shape.len() != x.shape.len() || shape[0] != x_shape[0] {
-                return Err(AttnError::shape(name, &tensor.shape, format!("the axes and batch of x {:?}", x.shape)));
+                return Err(AttnError::shape(
+                    name,
+                    &tensor.shape,
+                    format!("the axes and batch of x {}", Listed(&x.shape)),
+                ));
             }
             Ok(recipe.push(0, stage, shape.to_vec(), Made::Given(tensor.data.clone())))
         };

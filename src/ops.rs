@@ -4,6 +4,7 @@ use crate::activation::activate;
 use crate::config::Activation;
 use crate::error::{AttnError, Result};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 use attnscope_kernels::layer_norm::layer_norm_row;
 use attnscope_kernels::matmul::{Matrix, matmul};
 use attnscope_kernels::rms_norm::rms_norm_row;
@@ -20,7 +21,11 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, max_bytes: usi
         return Err(AttnError::shape("weight", &weight.shape, "[out_features, in_features]"));
     };
     if x.width() != d_in {
-        return Err(AttnError::shape("x", &x.shape, format!("{d_in} numbers a row, as the weight {:?}", weight.shape)));
+        return Err(AttnError::shape(
+            "x",
+            &x.shape,
+            format!("{d_in} numbers a row, as the weight {}", Listed(&weight.shape)),
+        ));
     }
     if let Some(bias) = bias
         && bias.shape != [d_out]
@@ -95,7 +100,7 @@ fn of_shape<'a>(name: &str, tensor: &'a Tensor, shape: &[usize]) -> Result<&'a [
     if tensor.shape == shape {
         Ok(&tensor.data)
     } else {
-        Err(AttnError::shape(name, &tensor.shape, format!("{shape:?}")))
+        Err(AttnError::shape(name, &tensor.shape, Listed(shape).to_string()))
     }
 }
 
@@ -119,7 +124,7 @@ pub fn rotary(x: &Tensor, cos: &Tensor, sin: &Tensor, interleaved: bool) -> Resu
         return Err(AttnError::shape("x", &x.shape, "[n, d], [heads, n, d] or [batch, heads, n, d]"));
     }
     if sin.shape != cos.shape {
-        return Err(AttnError::shape("sin", &sin.shape, format!("the shape of cos {:?}", cos.shape)));
+        return Err(AttnError::shape("sin", &sin.shape, format!("the shape of cos {}", Listed(&cos.shape))));
     }
     let (n, d) = (x.shape[x.shape.len() - 2], x.width());
     let (entries, positions) = match cos.shape[..] {
@@ -154,7 +159,11 @@ fn find_axis(x: &Tensor, axis: isize) -> Result<usize> {
     if (-rank..rank).contains(&axis) {
         Ok(axis.rem_euclid(rank) as usize)
     } else {
-        Err(AttnError::option("axis", axis, &format!("an axis of {:?}, from {} to {}", x.shape, -rank, rank - 1)))
+        Err(AttnError::option(
+            "axis",
+            axis,
+            &format!("an axis of {}, from {} to {}", Listed(&x.shape), -rank, rank - 1),
+        ))
     }
 }
 

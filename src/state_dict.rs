@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::{AttnError, Result};
 use crate::parameters::Parameters;
 use crate::tensor::Tensor;
+use crate::text::Listed;
 
 /// Parameters by name, in the order of the module.
 pub type StateDict = Vec<(String, Tensor)>;
@@ -260,36 +261,47 @@ impl Target {
 struct Name<'a> {
     is_decoders: Option<bool>,
     layer: Option<usize>,
-    path: Vec<&'a str>,
+    path: &'a str,
 }
 
 impl<'a> Name<'a> {
     fn read(name: &'a str) -> Self {
-        let mut path: Vec<&str> = name.split('.').collect();
-        let mut is_decoders = None;
-        while path.len() > 1 && WRAPPERS.contains(&path[0]) {
-            match path[0] {
-                "encoder" => is_decoders = Some(false),
-                "decoder" => is_decoders = Some(true),
+        let mut read = Self { is_decoders: None, layer: None, path: name };
+        while let Some((first, rest)) = read.path.split_once('.')
+            && WRAPPERS.contains(&first)
+        {
+            match first {
+                "encoder" => read.is_decoders = Some(false),
+                "decoder" => read.is_decoders = Some(true),
                 _ => {}
             }
-            path.remove(0);
+            read.path = rest;
         }
-        let number = |part: Option<&&str>| part.and_then(|part| part.parse().ok());
-        let mut layer = None;
-        if path.len() > 1
-            && let Some(found) = number(path.first())
-        {
-            layer = Some(found);
-            path.remove(0);
-        } else if path.len() > 2
-            && CONTAINERS.contains(&path[0])
-            && let Some(found) = number(path.get(1))
-        {
-            layer = Some(found);
-            path.drain(..2);
+        let inside =
+            read.path.split_once('.').filter(|(first, _)| CONTAINERS.contains(first)).map(|(_, inside)| inside);
+        for path in [Some(read.path), inside].into_iter().flatten() {
+            if let Some((number, rest)) = path.split_once('.')
+                && let Ok(layer) = number.parse()
+            {
+                (read.layer, read.path) = (Some(layer), rest);
+                break;
+            }
         }
-        Self { is_decoders, layer, path }
+        read
+    }
+
+    /// The path, and `weight`, `bias` or nothing, as the entry is called here.
+    fn leaf(&self) -> (&'a str, &'static str) {
+        let (before, last) = self.path.rsplit_once('.').unwrap_or(("", self.path));
+        // torch.nn.MultiheadAttention says some of these in one word.
+        let without = |leaf| self.path.strip_suffix(leaf).unwrap_or_default();
+        match last {
+            "weight" | "gamma" => (before, "weight"),
+            "bias" | "beta" => (before, "bias"),
+            "in_proj_weight" | "q_proj_weight" | "k_proj_weight" | "v_proj_weight" => (without("_weight"), "weight"),
+            "in_proj_bias" => (without("_bias"), "bias"),
+            _ => (self.path, ""),
+        }
     }
 }
 
@@ -331,9 +343,9 @@ pub(crate) fn load(dict: StateDict, parameters: Parameters, target: Target) -> R
     let mut loaded = Vec::with_capacity(parameters.len());
     for (name, parameter) in &parameters {
         match reader.place(name).and_then(|at| entries[at].take()) {
-            None => return Err(bad(name, "nothing".into(), &format!("shape {:?}", parameter.shape))),
+            None => return Err(bad(name, "nothing".into(), &shape(parameter))),
             Some((theirs, tensor)) if tensor.shape != parameter.shape => {
-                return Err(bad(&theirs, format!("shape {:?}", tensor.shape), &format!("shape {:?}", parameter.shape)));
+                return Err(bad(&theirs, shape(&tensor), &shape(parameter)));
             }
             Some((_, tensor)) => loaded.push(tensor),
         }
@@ -379,14 +391,13 @@ impl Reader<'_> {
 
     /// One of their entries as one or several of ours; none where it is known to be no parameter of a module here.
     fn translate(&self, name: &str, read: Name, tensor: Tensor) -> Result<StateDict> {
-        if read.layer.is_none() && OUTSIDE.contains(&read.path[0]) && self.target.kind != Kind::Attention {
+        let outermost = read.path.split('.').next().unwrap_or_default();
+        let is_outside = read.layer.is_none() && OUTSIDE.contains(&outermost) && self.target.kind != Kind::Attention;
+        if is_outside || NO_PARAMETERS.contains(&read.path) {
             return Ok(vec![]);
         }
-        if NO_PARAMETERS.contains(&&read.path.join(".")[..]) {
-            return Ok(vec![]);
-        }
-        let (path, leaf) = split_leaf(&read.path);
-        let Some((attention, ours, layout)) = self.find(&path, read.layer) else {
+        let (path, leaf) = read.leaf();
+        let Some((attention, ours, layout)) = self.find(path, read.layer) else {
             if self.target.kind == Kind::Attention && self.target.layer.is_some() {
                 return Ok(vec![]);
             }
@@ -452,14 +463,14 @@ impl Reader<'_> {
         match layout {
             Layout::Same | Layout::Transposed => Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect()),
             Layout::HalvesByTurns => {
-                let query = ours[0].split('.').map(|part| if part == "key" { "query" } else { part });
-                let width = rows(&query.collect::<Vec<_>>().join(".")) / self.target.n_heads;
+                let query =
+                    match ours[0].rsplit_once('.').and_then(|(path, leaf)| Some((path.strip_suffix("key")?, leaf))) {
+                        Some((attention, leaf)) => rows(&[attention, "query.", leaf].concat()),
+                        None => rows(&ours[0]),
+                    };
+                let width = query / self.target.n_heads;
                 if !tensor.shape[0].is_multiple_of(width) || width < 2 {
-                    return Err(bad(
-                        name,
-                        format!("shape {:?}", tensor.shape),
-                        &format!("whole heads of {width} rows"),
-                    ));
+                    return Err(bad(name, shape(&tensor), &format!("whole heads of {width} rows")));
                 }
                 let half = width / 2;
                 let order = (0..tensor.shape[0]).map(|row| {
@@ -471,8 +482,8 @@ impl Reader<'_> {
             Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
                 let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
                 if parts.iter().sum::<usize>() != tensor.shape[0] {
-                    let expected = format!("{parts:?} rows below each other for {}", ours.join(", "));
-                    return Err(bad(name, format!("shape {:?}", tensor.shape), &expected));
+                    let expected = format!("{} rows below each other for {}", Listed(&parts), ours.join(", "));
+                    return Err(bad(name, shape(&tensor), &expected));
                 }
                 let total = tensor.shape[0];
                 let mut start = 0;
@@ -488,27 +499,11 @@ impl Reader<'_> {
                 });
                 let split: Vec<_> = split.collect();
                 if split.iter().flat_map(|(_, order)| order).any(|&row| row >= total) {
-                    return Err(bad(name, format!("shape {:?}", tensor.shape), "query, key and value of one size"));
+                    return Err(bad(name, shape(&tensor), "query, key and value of one size"));
                 }
                 Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, &order))).collect())
             }
         }
-    }
-}
-
-/// The path, and `weight`, `bias` or nothing, as the entry is called here.
-fn split_leaf(path: &[&str]) -> (String, &'static str) {
-    let (last, before) = path.split_last().expect("a name has a part");
-    let joined = |last: &str| before.iter().chain([&last]).copied().collect::<Vec<_>>().join(".");
-    match *last {
-        "weight" | "gamma" => (before.join("."), "weight"),
-        "bias" | "beta" => (before.join("."), "bias"),
-        // torch.nn.MultiheadAttention says these in one word.
-        "in_proj_weight" | "q_proj_weight" | "k_proj_weight" | "v_proj_weight" => {
-            (joined(last.strip_suffix("_weight").unwrap_or(last)), "weight")
-        }
-        "in_proj_bias" => (joined("in_proj"), "bias"),
-        _ => (path.join("."), ""),
     }
 }
 
@@ -526,6 +521,10 @@ fn picked(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let mut shape = tensor.shape.clone();
     shape[0] = rows.len();
     Tensor { shape, data }
+}
+
+fn shape(tensor: &Tensor) -> String {
+    format!("shape {}", Listed(&tensor.shape))
 }
 
 fn bad(entry: &str, found: String, expected: &str) -> Box<AttnError> {

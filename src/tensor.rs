@@ -1,6 +1,7 @@
 //! A shape and its numbers; no operations.
 
 use crate::error::{AttnError, Result};
+use crate::text::Listed;
 
 /// Row-major float32 numbers with their shape. Never empty.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +20,7 @@ impl Tensor {
         if shape.is_empty() || size == Some(0) || size != Some(data.len()) {
             return Err(Box::new(AttnError::InvalidTensor {
                 argument: "tensor".into(),
-                found: format!("{} numbers for shape {shape:?}", data.len()),
+                found: format!("{} numbers for shape {}", data.len(), Listed(&shape)),
                 expected: "at least one axis, no empty axis, and as many numbers as the shape says".into(),
             }));
         }

@@ -11,6 +11,7 @@ use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::outline::{Outline, outline};
 use crate::recipe::{Before, Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 
 /// Declares the stages once: variant, name, meaning.
 macro_rules! stages {
@@ -30,7 +31,7 @@ macro_rules! stages {
             }
         }
 
-        words!(Stage: $($variant),*);
+        words!(Stage, str::to_owned, $($variant $name),*);
     };
 }
 
@@ -284,15 +285,17 @@ impl Meeting {
         let [batch, n_heads, n_q, n_k] = scores;
         let size = MaskSize { n_q, n_k: n_k - self.open_keys, n_heads, batch };
         let padding = self.kv_lengths.as_ref().map(|lengths| Mask::Padding { lengths: lengths.clone() });
-        let rules = [mask.cloned(), is_causal.then_some(Mask::Causal), padding];
-        let both = |left, right| Mask::And { left: Box::new(left), right: Box::new(right) };
-        let Some(rule) = rules.into_iter().flatten().reduce(both) else { return Ok(None) };
+        let causal = is_causal.then_some(&Mask::Causal);
+        let masks: Vec<&Mask> = [mask, causal, padding.as_ref()].into_iter().flatten().collect();
+        if masks.is_empty() {
+            return Ok(None);
+        }
         let first: Vec<i64> = match &self.kv_lengths {
             Some(lengths) => lengths.iter().map(|&length| length as i64 - n_q as i64).collect(),
             None => vec![self.past as i64],
         };
         let real_keys = self.kv_lengths.as_ref().and_then(|lengths| lengths.iter().copied().max()).unwrap_or(size.n_k);
-        let resolved = rule.meet(Scores { size, first: &first, real_keys, max_bytes })?;
+        let resolved = Mask::meet_all(&masks, Scores { size, first: &first, real_keys, max_bytes })?;
         Ok(Some(Arc::new(if self.open_keys > 0 { resolved.with_open_keys(self.open_keys) } else { resolved })))
     }
 }
@@ -384,7 +387,7 @@ impl Trace {
         let step = self.kept(stage, layer)?;
         let shape = &step.shape[self.hidden_axes..];
         if index.len() != shape.len() || index.iter().zip(shape).any(|(index, axis)| index >= axis) {
-            return Err(AttnError::shape("index", index, format!("a cell of {} {shape:?}", stage.name())));
+            return Err(AttnError::shape("index", index, format!("a cell of {} {}", stage.name(), Listed(shape))));
         }
         let mut inside = vec![0; self.hidden_axes];
         inside.extend_from_slice(index);

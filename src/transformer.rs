@@ -13,6 +13,7 @@ use crate::positions::sinusoidal;
 use crate::recipe::{Made, Recipe, StepId};
 use crate::state_dict::{self, StateDict, Target};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 use crate::torch::Generator;
 use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 
@@ -220,7 +221,7 @@ impl Transformer {
             (Some(memory), true) => {
                 let shape = rows("memory", memory.rows, self.options.d_model)?;
                 if memory.rows.shape.len() != x.shape.len() || shape[0] != recipe.shape(last)[0] {
-                    let expected = format!("the axes and batch of x {:?}", x.shape);
+                    let expected = format!("the axes and batch of x {}", Listed(&x.shape));
                     return Err(AttnError::shape("memory", &memory.rows.shape, expected));
                 }
                 let given = Made::Given(memory.rows.data.clone());

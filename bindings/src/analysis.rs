@@ -5,22 +5,22 @@ use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 use crate::read::options;
-use crate::{RawAttention, limit, optional_mask, property};
-use attnscope_boundary::{Thrown, object, optional_tensor, plain, tensor_in, tensor_out, throw};
+use crate::{RawAttention, limit, optional_mask, result, tensors_of};
+use attnscope_boundary::{Thrown, object, plain, tensor_in, tensor_out, tensors_in, throw};
 
 #[wasm_bindgen]
 pub fn entropy(weights: &JsValue) -> Thrown<JsValue> {
-    analysis::entropy(&tensor_in(weights)?).map(|out| tensor_out(&out)).map_err(throw)
+    result(analysis::entropy(&tensor_in(weights)?))
 }
 
 #[wasm_bindgen(js_name = effectiveKeys)]
 pub fn effective_keys(weights: &JsValue) -> Thrown<JsValue> {
-    analysis::effective_keys(&tensor_in(weights)?).map(|out| tensor_out(&out)).map_err(throw)
+    result(analysis::effective_keys(&tensor_in(weights)?))
 }
 
 #[wasm_bindgen(js_name = meanDistance)]
 pub fn mean_distance(weights: &JsValue, offset: isize) -> Thrown<JsValue> {
-    analysis::mean_distance(&tensor_in(weights)?, offset).map(|out| tensor_out(&out)).map_err(throw)
+    result(analysis::mean_distance(&tensor_in(weights)?, offset))
 }
 
 #[wasm_bindgen(js_name = labelHeads)]
@@ -39,12 +39,14 @@ pub fn label_heads(
 #[wasm_bindgen]
 pub fn rollout(weights: &Array, residual: bool) -> Thrown<JsValue> {
     let layers = weights.iter().map(|layer| tensor_in(&layer)).collect::<Thrown<Vec<_>>>()?;
-    analysis::rollout(&layers, residual).map(|out| tensor_out(&out)).map_err(throw)
+    result(analysis::rollout(&layers, residual))
 }
 
 #[wasm_bindgen(js_name = maskEffect)]
 pub fn mask_effect(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
-    let effect = analysis::mask_effect(&tensor_in(before)?, &tensor_in(after)?).map_err(throw)?;
+    let given = tensors_in(&[before, after])?;
+    let [Some(before), Some(after)] = &given[..] else { unreachable!("they are given") };
+    let effect = analysis::mask_effect(before, after).map_err(throw)?;
     Ok(object(&[
         ("change", tensor_out(&effect.change)),
         ("freed", tensor_out(&effect.freed)),
@@ -55,19 +57,19 @@ pub fn mask_effect(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
 
 #[wasm_bindgen]
 pub fn moved(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
-    let moved = analysis::moved(&tensor_in(before)?, &tensor_in(after)?).map_err(throw)?;
+    let given = tensors_in(&[before, after])?;
+    let [Some(before), Some(after)] = &given[..] else { unreachable!("they are given") };
+    let moved = analysis::moved(before, after).map_err(throw)?;
     Ok(object(&[("distance", tensor_out(&moved.distance)), ("cosine", tensor_out(&moved.cosine))]))
 }
 
 #[wasm_bindgen]
 impl RawAttention {
     pub fn ablate(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
-        let x = tensor_in(&property(inputs, "x")?)?;
-        let key = optional_tensor(&property(inputs, "key")?)?;
-        let value = optional_tensor(&property(inputs, "value")?)?;
+        let given = tensors_of(inputs, &["x", "key", "value"])?;
+        let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         let (key, value, mask) = (key.as_ref(), value.as_ref(), mask.as_ref());
-        let moved = analysis::ablate(&self.0, &x, key, value, mask, &options, limit(max_bytes));
-        moved.map(|moved| tensor_out(&moved)).map_err(throw)
+        result(analysis::ablate(&self.0, x, key, value, mask, &options, limit(max_bytes)))
     }
 }

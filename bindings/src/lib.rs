@@ -10,20 +10,15 @@ use std::borrow::Cow;
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
-    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
+    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops, text,
 };
 use attnscope_boundary::{
-    Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out, throw,
+    Thrown, dict_in, dict_out, limit, object, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
 };
-use js_sys::{Array, Float32Array, Function, Uint8Array, Uint32Array};
+use js_sys::{Array, Float32Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
 use read::{options, read};
-
-#[wasm_bindgen(start)]
-pub fn start() {
-    console_error_panic_hook::set_once();
-}
 
 /// The version and the sources that this was built from, which the package compares with its own.
 #[wasm_bindgen]
@@ -76,11 +71,10 @@ impl RawAttention {
     }
 
     pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-        let x = tensor_in(&property(inputs, "x")?)?;
-        let key = optional_tensor(&property(inputs, "key")?)?;
-        let value = optional_tensor(&property(inputs, "value")?)?;
+        let given = tensors_of(inputs, &["x", "key", "value"])?;
+        let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
-        planned(self.0.plan(&x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
+        planned(self.0.plan(x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
     }
 }
 
@@ -112,7 +106,7 @@ impl RawTransformer {
 
     pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
-        planned(self.0.plan(&given.x, given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)))
+        planned(self.0.plan(given.x(), given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)))
     }
 
     /// A pass whose dropout draws from the generator.
@@ -126,16 +120,15 @@ impl RawTransformer {
         max_bytes: f64,
     ) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
-        let (x, mask) = (&given.x, given.mask.as_ref());
-        let generator = &mut generator.0;
-        planned(self.0.plan_training(x, given.memory(), mask, &given.options, generator, limit(max_bytes)))
+        let (mask, generator) = (given.mask.as_ref(), &mut generator.0);
+        planned(self.0.plan_training(given.x(), given.memory(), mask, &given.options, generator, limit(max_bytes)))
     }
 }
 
 /// What a pass through blocks is given.
 struct BlockInputs {
-    x: Tensor,
-    memory: Option<Tensor>,
+    /// `[x, memory]`
+    tensors: Vec<Option<Tensor>>,
     mask: Option<Mask>,
     memory_mask: Option<Mask>,
     options: attnscope::ForwardOptions,
@@ -144,16 +137,19 @@ struct BlockInputs {
 impl BlockInputs {
     fn read(inputs: &JsValue, mask: JsValue, settings: JsValue) -> Thrown<Self> {
         Ok(Self {
-            x: tensor_in(&property(inputs, "x")?)?,
-            memory: optional_tensor(&property(inputs, "memory")?)?,
+            tensors: tensors_of(inputs, &["x", "memory"])?,
             mask: optional_mask(mask)?,
             memory_mask: optional_mask(property(inputs, "memoryMask")?)?,
             options: options(settings, &["mask", "memoryMask", "generator"])?,
         })
     }
 
+    fn x(&self) -> &Tensor {
+        self.tensors[0].as_ref().expect("x is given")
+    }
+
     fn memory(&self) -> Option<Memory<'_>> {
-        self.memory.as_ref().map(|rows| Memory { rows, mask: self.memory_mask.as_ref() })
+        self.tensors[1].as_ref().map(|rows| Memory { rows, mask: self.memory_mask.as_ref() })
     }
 }
 
@@ -161,13 +157,25 @@ fn property(object: &JsValue, name: &str) -> Thrown<JsValue> {
     js_sys::Reflect::get(object, &name.into())
 }
 
+/// Those of an object's properties that are tensors, where they are given.
+fn tensors_of(object: &JsValue, names: &[&str]) -> Thrown<Vec<Option<Tensor>>> {
+    let properties = names.iter().map(|name| property(object, name)).collect::<Thrown<Vec<_>>>()?;
+    tensors_in(&properties.iter().collect::<Vec<_>>())
+}
+
+fn result(tensor: attnscope::Result<Tensor>) -> Thrown<JsValue> {
+    tensor.map(|tensor| tensor_out(&tensor)).map_err(throw)
+}
+
 #[wasm_bindgen(js_name = planAttention)]
 pub fn plan_attention(inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-    let [query, key, value] = ["query", "key", "value"].map(|name| tensor_in(&property(inputs, name)?));
-    let past = [optional_tensor(&property(inputs, "pastKey")?)?, optional_tensor(&property(inputs, "pastValue")?)?];
+    let given = tensors_of(inputs, &["query", "key", "value", "pastKey", "pastValue"])?;
+    let [Some(query), Some(key), Some(value), past_key, past_value] = &given[..] else {
+        unreachable!("they are given")
+    };
     let (mask, options) = (optional_mask(mask)?, options(settings, &["mask", "pastKey", "pastValue"])?);
-    let past = if let [Some(key), Some(value)] = &past { Some([key, value]) } else { None };
-    let inputs = QueryKeyValue { query: &query?, key: &key?, value: &value?, past };
+    let past = past_key.as_ref().zip(past_value.as_ref()).map(|(key, value)| [key, value]);
+    let inputs = QueryKeyValue { query, key, value, past };
     planned(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)))
 }
 
@@ -311,50 +319,40 @@ impl RawGenerator {
         Self(Generator::new(seed))
     }
 
-    pub fn rand(&mut self, size: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
-        Ok(self.0.rand(count(size, max_bytes)?))
-    }
-
-    pub fn randn(&mut self, size: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
-        Ok(self.0.randn(count(size, max_bytes)?))
-    }
-
-    pub fn normal(&mut self, size: f64, mean: f64, std: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
-        Ok(self.0.normal(count(size, max_bytes)?, mean, std))
-    }
-
-    #[wasm_bindgen(js_name = xavierUniform)]
-    pub fn xavier_uniform(&mut self, rows: f64, columns: f64, max_bytes: f64) -> Thrown<Vec<f32>> {
-        count(rows * columns, max_bytes)?;
-        Ok(self.0.xavier_uniform(rows as usize, columns as usize))
-    }
-
-    pub fn embedding(&mut self, rows: f64, columns: f64, padding: Option<usize>, max_bytes: f64) -> Thrown<Vec<f32>> {
-        count(rows * columns, max_bytes)?;
-        Ok(self.0.embedding(rows as usize, columns as usize, padding))
-    }
-
-    /// `[weight, bias]`
-    pub fn linear(&mut self, in_features: f64, out_features: f64, max_bytes: f64) -> Thrown<Array> {
-        count(in_features * out_features, max_bytes)?;
-        let linear = self.0.linear(in_features as usize, out_features as usize, true);
-        let bias = linear.bias.unwrap_or_default();
-        Ok(Array::of2(&Float32Array::from(&linear.weight[..]), &Float32Array::from(&bias[..])))
-    }
-
-    /// Whole numbers, as float64 so that none is cut.
-    pub fn randint(&mut self, low: f64, high: f64, size: f64, max_bytes: f64) -> Thrown<Vec<f64>> {
-        let numbers = self.0.randint(low as i64, high as i64, count(2.0 * size, max_bytes)? / 2);
-        let numbers = numbers.map_err(|error| {
-            let (option, found, expected) = ("high".into(), high.to_string(), error.to_string());
-            throw(Box::new(AttnError::InvalidOption { option, found, expected }))
-        })?;
-        Ok(numbers.into_iter().map(|number| number as f64).collect())
-    }
-
-    pub fn randperm(&mut self, size: f64, max_bytes: f64) -> Thrown<Vec<f64>> {
-        let numbers = self.0.randperm(count(2.0 * size, max_bytes)? / 2);
-        Ok(numbers.into_iter().map(|number| number as f64).collect())
+    /// Numbers of a kind, of which the sizes tell how many and which: float32, or whole ones, as float64 so that none is cut.
+    pub fn draw(&mut self, kind: &str, a: f64, b: f64, c: f64, max_bytes: f64) -> Thrown<JsValue> {
+        let generator = &mut self.0;
+        let floats = |numbers: &[f32]| JsValue::from(Float32Array::from(numbers));
+        let whole = |numbers: Vec<i64>| {
+            let numbers: Vec<f64> = numbers.into_iter().map(|number| number as f64).collect();
+            JsValue::from(Float64Array::from(&numbers[..]))
+        };
+        let count = |size: f64| count(size, max_bytes);
+        let (rows, columns) = (a as usize, b as usize);
+        Ok(match kind {
+            "rand" => floats(&generator.rand(count(a)?)),
+            "randn" => floats(&generator.randn(count(a)?)),
+            "normal" => floats(&generator.normal(count(a)?, b, c)),
+            "randperm" => whole(generator.randperm(count(2.0 * a)? / 2)),
+            "randint" => {
+                let numbers = generator.randint(a as i64, b as i64, count(2.0 * c)? / 2);
+                whole(numbers.map_err(|error| {
+                    let (option, found, expected) = ("high".into(), text::number(b), error.to_string());
+                    throw(Box::new(AttnError::InvalidOption { option, found, expected }))
+                })?)
+            }
+            _ => {
+                count(a * b)?;
+                match kind {
+                    "xavierUniform" => floats(&generator.xavier_uniform(rows, columns)),
+                    "embedding" => floats(&generator.embedding(rows, columns, (!c.is_nan()).then_some(c as usize))),
+                    _ => {
+                        let linear = generator.linear(rows, columns, true);
+                        Array::of2(&floats(&linear.weight), &floats(&linear.bias.unwrap_or_default())).into()
+                    }
+                }
+            }
+        })
     }
 
     pub fn dropout(&mut self, numbers: &[f32], p: f64) -> Vec<f32> {
@@ -379,37 +377,40 @@ pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
 
 #[wasm_bindgen]
 pub fn linear(x: &JsValue, weight: &JsValue, bias: &JsValue, max_bytes: f64) -> Thrown<JsValue> {
-    let out = ops::linear(&tensor_in(x)?, &tensor_in(weight)?, optional_tensor(bias)?.as_ref(), limit(max_bytes));
-    out.map(|out| tensor_out(&out)).map_err(throw)
+    let given = tensors_in(&[x, weight, bias])?;
+    let [Some(x), Some(weight), bias] = &given[..] else { unreachable!("they are given") };
+    result(ops::linear(x, weight, bias.as_ref(), limit(max_bytes)))
 }
 
 #[wasm_bindgen]
 pub fn softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
-    ops::softmax(&tensor_in(x)?, axis).map(|out| tensor_out(&out)).map_err(throw)
+    result(ops::softmax(&tensor_in(x)?, axis))
 }
 
 #[wasm_bindgen(js_name = logSoftmax)]
 pub fn log_softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
-    ops::log_softmax(&tensor_in(x)?, axis).map(|out| tensor_out(&out)).map_err(throw)
+    result(ops::log_softmax(&tensor_in(x)?, axis))
 }
 
 #[wasm_bindgen(js_name = layerNorm)]
 pub fn layer_norm(x: &JsValue, weight: &JsValue, bias: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let (weight, bias) = (optional_tensor(weight)?, optional_tensor(bias)?);
-    let out = ops::layer_norm(&tensor_in(x)?, weight.as_ref(), bias.as_ref(), eps, axis);
-    out.map(|out| tensor_out(&out)).map_err(throw)
+    let given = tensors_in(&[x, weight, bias])?;
+    let [Some(x), weight, bias] = &given[..] else { unreachable!("x is given") };
+    result(ops::layer_norm(x, weight.as_ref(), bias.as_ref(), eps, axis))
 }
 
 #[wasm_bindgen(js_name = rmsNorm)]
 pub fn rms_norm(x: &JsValue, weight: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let out = ops::rms_norm(&tensor_in(x)?, optional_tensor(weight)?.as_ref(), eps, axis);
-    out.map(|out| tensor_out(&out)).map_err(throw)
+    let given = tensors_in(&[x, weight])?;
+    let [Some(x), weight] = &given[..] else { unreachable!("x is given") };
+    result(ops::rms_norm(x, weight.as_ref(), eps, axis))
 }
 
 #[wasm_bindgen]
 pub fn rotary(x: &JsValue, cos: &JsValue, sin: &JsValue, interleaved: bool) -> Thrown<JsValue> {
-    let out = ops::rotary(&tensor_in(x)?, &tensor_in(cos)?, &tensor_in(sin)?, interleaved);
-    out.map(|out| tensor_out(&out)).map_err(throw)
+    let given = tensors_in(&[x, cos, sin])?;
+    let [Some(x), Some(cos), Some(sin)] = &given[..] else { unreachable!("they are given") };
+    result(ops::rotary(x, cos, sin, interleaved))
 }
 
 #[wasm_bindgen]

@@ -18,9 +18,10 @@ pub fn tensor_in(value: &JsValue) -> Thrown<Tensor> {
     Tensor::new(data.to_vec(), shape).map_err(throw)
 }
 
-/// The same where there may be none.
-pub fn optional_tensor(value: &JsValue) -> Thrown<Option<Tensor>> {
-    if value.is_undefined() || value.is_null() { Ok(None) } else { tensor_in(value).map(Some) }
+/// Several, of some of which there may be none; together, so that those before one that is refused are dropped at one place.
+pub fn tensors_in(values: &[&JsValue]) -> Thrown<Vec<Option<Tensor>>> {
+    let is_absent = |value: &JsValue| value.is_undefined() || value.is_null();
+    values.iter().map(|value| if is_absent(value) { Ok(None) } else { tensor_in(value).map(Some) }).collect()
 }
 
 /// `{ data, shape }`, copied.

@@ -3,5 +3,5 @@
 mod convert;
 mod error;
 
-pub use convert::{Thrown, dict_in, dict_out, limit, object, optional_tensor, plain, tensor_in, tensor_of, tensor_out};
+pub use convert::{Thrown, dict_in, dict_out, limit, object, plain, tensor_in, tensor_of, tensor_out, tensors_in};
 pub use error::throw;

@@ -18,6 +18,7 @@ pub use rows::{effective_keys, entropy, mean_distance};
 
 use crate::error::{AttnError, Result};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 
 /// The shape of the two, `[..., n, width]`.
 fn same_shape<'a>(before: &'a Tensor, after: &Tensor, expected: &str) -> Result<&'a [usize]> {
@@ -25,7 +26,7 @@ fn same_shape<'a>(before: &'a Tensor, after: &Tensor, expected: &str) -> Result<
         return Err(AttnError::shape("before", &before.shape, expected));
     }
     if after.shape != before.shape {
-        return Err(AttnError::shape("after", &after.shape, format!("the shape of before, {:?}", before.shape)));
+        return Err(AttnError::shape("after", &after.shape, format!("the shape of before, {}", Listed(&before.shape))));
     }
     Ok(&before.shape)
 }

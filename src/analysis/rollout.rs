@@ -1,5 +1,6 @@
 use crate::error::{AttnError, Result};
 use crate::tensor::Tensor;
+use crate::text::Listed;
 use attnscope_kernels::matmul::{Matrix, matmul};
 
 /// Attention rollout: how much of each input token reaches each position after all layers, if attention were all that
@@ -24,7 +25,7 @@ pub fn rollout(layers: &[Tensor], residual: bool) -> Result<Tensor> {
     };
     for (at, layer) in layers.iter().enumerate() {
         if layer.shape != first.shape {
-            let expected = format!("the shape of the first layer, {:?}", first.shape);
+            let expected = format!("the shape of the first layer, {}", Listed(&first.shape));
             return Err(AttnError::shape(&format!("weights[{at}]"), &layer.shape, expected));
         }
     }

@@ -332,9 +332,12 @@ test("engine_crashed: a trap is reported, later calls are refused, a new engine 
   const trap = vi.spyOn(table.RawAttention.prototype, "plan").mockImplementation(() => {
     throw new WebAssembly.RuntimeError("unreachable");
   });
+  const log = vi.spyOn(console, "error").mockReturnValue();
   const broken = await createEngine();
   const mha = broken.multiHeadAttention({ dModel: 4, nHeads: 2 });
   expect((await caught(() => mha.forward(X))).code).toBe("engine_crashed");
+  expect(log).toHaveBeenCalledExactlyOnceWith(expect.any(WebAssembly.RuntimeError));
+  log.mockRestore();
   trap.mockRestore();
   expect((await caught(() => mha.forward(X))).code).toBe("engine_crashed");
   expect((await caught(() => broken.ops.relu(X))).code).toBe("engine_crashed");

@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { expect, inject, test } from "vitest";
+import { toolchain, VARIANTS } from "../../scripts/cargo.mjs";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const folder = inject("folder");
@@ -13,6 +14,7 @@ const { files, size, tarball } = inject("packed");
 const consumers = inject("consumers");
 const installed = path.join(folder, "node_modules/attnscope");
 const LARGEST = 1_500_000;
+const LARGEST_ENGINE = 222_000;
 
 test("holds what users need and nothing else", () => {
   const paths = files.map((file) => file.path);
@@ -31,6 +33,16 @@ test("holds what users need and nothing else", () => {
 
 test("is small", () => {
   expect(size).toBeLessThan(LARGEST);
+});
+
+// With a standard library that is not compiled along, panics and their messages are 25 kB more.
+test.skipIf(toolchain()?.flags.length === 0)("its engines are small", () => {
+  const sizes = Object.keys(VARIANTS).map((name) => [
+    name,
+    statSync(path.join(installed, `dist/wasm/attnscope_${name}.wasm`)).size,
+  ]);
+  console.log("bytes of the engines:", Object.fromEntries(sizes));
+  for (const [name, bytes] of sizes) expect(bytes, name).toBeLessThan(LARGEST_ENGINE);
 });
 
 test("its notice names all that is compiled or bundled into it", () => {

@@ -7,11 +7,6 @@ use attnscope_boundary::{Thrown, dict_in, dict_out, limit, throw};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-#[wasm_bindgen(start)]
-pub fn start() {
-    console_error_panic_hook::set_once();
-}
-
 /// `[name, tensor]` of each tensor in a file. A file that does not fit is refused before it is copied.
 #[wasm_bindgen(js_name = readTensors)]
 pub fn read_tensors(bytes: &Uint8Array, format: Option<String>, max_bytes: f64) -> Thrown<Array> {
