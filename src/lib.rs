@@ -40,7 +40,7 @@ mod positions;
 mod recipe;
 mod state_dict;
 mod tensor;
-pub mod text;
+mod text;
 pub mod torch;
 mod trace;
 mod transformer;

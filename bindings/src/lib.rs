@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
-    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops, text,
+    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
     Thrown, dict_in, dict_out, limit, object, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
@@ -337,7 +337,7 @@ impl RawGenerator {
             "randint" => {
                 let numbers = generator.randint(a as i64, b as i64, count(2.0 * c)? / 2);
                 whole(numbers.map_err(|error| {
-                    let (option, found, expected) = ("high".into(), text::number(b), error.to_string());
+                    let (option, found, expected) = ("high".into(), b.to_string(), error.to_string());
                     throw(Box::new(AttnError::InvalidOption { option, found, expected }))
                 })?)
             }

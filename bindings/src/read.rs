@@ -1,7 +1,6 @@
 //! JavaScript values as the engine reads them.
 
 use attnscope::given::{self, Given, Read};
-use attnscope::text;
 use attnscope_boundary::{Thrown, throw};
 use js_sys::{Array, ArrayBuffer, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
@@ -62,7 +61,7 @@ impl Given for Value {
             return format!("\"{text}\"");
         }
         if let Some(number) = self.0.as_f64() {
-            return text::number(number);
+            return number.to_string();
         }
         let debugged = format!("{:?}", self.0);
         debugged.strip_prefix("JsValue(").unwrap_or(&debugged).trim_end_matches(')').into()
