@@ -159,7 +159,10 @@ async function local(settings: HostOptions, own: Beside | null): Promise<Transpo
 /** How many threads the machine runs at once, up to 8: what more would give is little, and they are not ours alone. */
 function processors(): number {
   const { navigator, process } = globalThis;
-  return Math.min(navigator?.hardwareConcurrency ?? process?.getBuiltinModule("node:os").availableParallelism() ?? 1, 8);
+  return Math.min(
+    navigator?.hardwareConcurrency ?? process?.getBuiltinModule("node:os").availableParallelism() ?? 1,
+    8,
+  );
 }
 
 function madeBy(factory: () => Worker): Worker {

@@ -28,7 +28,10 @@ export interface WorkerStart extends HostOptions {
   readonly module: WebAssembly.Module;
 }
 
-export type WorkerMessage = { start: WorkerStart } | { join: Join } | { id: number; request: Request; isWatched: boolean };
+export type WorkerMessage =
+  | { start: WorkerStart }
+  | { join: Join }
+  | { id: number; request: Request; isWatched: boolean };
 
 export type WorkerReply =
   | { ready: true }

@@ -66,6 +66,12 @@ export interface Shared {
   readonly memory: WebAssembly.Memory;
 }
 
+/** Of an engine with threads also what frees a thread's own memory. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  __wbindgen_thread_destroy?(): void;
+}
+
 /** This realm's WebAssembly and its memory; null where that is not shared. */
 export function shared(): Shared | null {
   const module = ready;
@@ -75,7 +81,7 @@ export function shared(): Shared | null {
 
 /** Helps the engine in another thread, whose memory this is, until this helper is dismissed. `tell` is called before. */
 export function help({ module, memory }: Shared, number: number, tell: () => void): void {
-  const exports = bindings.initSync({ module, memory });
+  const exports: Exports = bindings.initSync({ module, memory });
   tell();
   try {
     bindings.help(number);

@@ -76,32 +76,36 @@ step("shaders", { inputs: ["src/shaders"], output: "js/gpu/shaders.ts" }, () => 
 
 const wasmTools = () => [toolchain()?.name, toolchain("threads")?.name].join();
 
-step("wasm", { inputs: [...RUST, "bindings", "gpu", "scripts/names.mjs"], output: ENGINE_GLUE, tool: wasmTools() }, () => {
-  rmSync("js/wasm", { recursive: true, force: true });
-  mkdirSync("js/wasm", { recursive: true });
-  const names = new Names();
-  const glues = Object.keys(VARIANTS).map((variant) => {
-    if (!toolchain(variant)) return console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
-    wasm("attnscope-bindings", variant, "attnscope", `attnscope_${variant}`, names);
-    return readFileSync(ENGINE_GLUE, "utf8");
-  });
-  // One glue serves every variant of the engine: that of the last, which knows memory that is shared.
-  if (glues[0] !== glues[1]) fail("the variants need different glue");
-  for (const [variant, ...instructions] of [
-    ["simd128", "f32x4.mul"],
-    ["relaxed", "f32x4.relaxed_madd"],
-    ["threads", "f32x4.relaxed_madd", "memory.atomic.wait32"],
-  ]) {
-    // What asks for threads gets an engine without.
-    if (!toolchain(variant)) cpSync("js/wasm/attnscope_relaxed.wasm", `js/wasm/attnscope_${variant}.wasm`);
-    const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${variant}.wasm`];
-    const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
-    const missing = toolchain(variant) && instructions.find((instruction) => !text.includes(instruction));
-    if (missing) fail(`the ${variant} engine holds no ${missing}`);
-  }
-  wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
-  wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
-});
+step(
+  "wasm",
+  { inputs: [...RUST, "bindings", "gpu", "scripts/names.mjs"], output: ENGINE_GLUE, tool: wasmTools() },
+  () => {
+    rmSync("js/wasm", { recursive: true, force: true });
+    mkdirSync("js/wasm", { recursive: true });
+    const names = new Names();
+    const glues = Object.keys(VARIANTS).map((variant) => {
+      if (!toolchain(variant)) return console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
+      wasm("attnscope-bindings", variant, "attnscope", `attnscope_${variant}`, names);
+      return readFileSync(ENGINE_GLUE, "utf8");
+    });
+    // One glue serves every variant of the engine: that of the last, which knows memory that is shared.
+    if (glues[0] !== glues[1]) fail("the variants need different glue");
+    for (const [variant, ...instructions] of [
+      ["simd128", "f32x4.mul"],
+      ["relaxed", "f32x4.relaxed_madd"],
+      ["threads", "f32x4.relaxed_madd", "memory.atomic.wait32"],
+    ]) {
+      // What asks for threads gets an engine without.
+      if (!toolchain(variant)) cpSync("js/wasm/attnscope_relaxed.wasm", `js/wasm/attnscope_${variant}.wasm`);
+      const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${variant}.wasm`];
+      const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
+      const missing = toolchain(variant) && instructions.find((instruction) => !text.includes(instruction));
+      if (missing) fail(`the ${variant} engine holds no ${missing}`);
+    }
+    wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
+    wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
+  },
+);
 
 /** Compiles a crate to js/wasm/, a binary beside its glue. */
 function wasm(crate, variant, glue, binary, names = new Names()) {

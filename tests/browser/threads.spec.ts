@@ -1,0 +1,103 @@
+// Threads where the page is isolated from other origins, and one thread where it is not.
+import { expect, type Page, test } from "@playwright/test";
+import { expectConformance } from "./conformance.ts";
+import { HARNESS, ISOLATED } from "./ports.ts";
+
+async function open(page: Page, address: string): Promise<string[]> {
+  const problems: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(error.message));
+  await page.goto(address);
+  await page.waitForFunction(() => "attnscope" in globalThis);
+  return problems;
+}
+
+/** Passes for which threads are started, on engines with so many; the bits of what they give, and what computed. */
+function attend(page: Page, threads: (number | undefined)[]) {
+  return page.evaluate(async (threads) => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const results = [];
+    for (const count of threads) {
+      const engine = await attnscope.createEngine({ backend: "cpu", ...(count !== undefined && { threads: count }) });
+      const x = await engine.torchGenerator(1).randn([300, 256]);
+      const mha = engine.multiHeadAttention({ dModel: 256, nHeads: 8, seed: 2 });
+      const { output, weights, trace } = await mha.forward(x, { mask: attnscope.mask.causal(), trace: true });
+      const moved = await trace.remask(attnscope.mask.slidingWindow(5));
+      const bits = new Uint32Array(
+        await new Blob([output, weights, moved.output].map(({ data }) => data)).arrayBuffer(),
+      );
+      // FNV-1a: so many numbers cross slowly.
+      const sum = bits.reduce((sum, word) => Math.imul(sum ^ word, 0x01000193), 0x811c9dc5);
+      results.push({ sum, size: bits.length, threads: engine.info.threads, kernel: engine.info.kernel });
+      engine.destroy();
+    }
+    return results;
+  }, threads);
+}
+
+test("an isolated page has every golden case, with threads", async ({ page }) => {
+  const problems = await open(page, ISOLATED);
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
+  const info = await expectConformance((run, argument) => page.evaluate(run as never, argument), "relaxed-simd");
+  expect(info.threads).toBeGreaterThan(1);
+  expect(problems).toEqual([]);
+});
+
+test("any number of threads gives the same bits", async ({ page }) => {
+  const problems = await open(page, ISOLATED);
+  const [alone, ...others] = await attend(page, [1, 2, 3, 5, undefined]);
+  expect(alone).toMatchObject({ threads: 1, kernel: "relaxed-simd" });
+  // Had helpers not come up, the engine would have one thread by now.
+  expect(others.map(({ threads }) => threads)).toEqual([2, 3, 5, expect.any(Number)]);
+  expect(others[3]?.threads).toBeGreaterThan(1);
+  for (const { sum, size } of others) expect({ sum, size }).toEqual({ sum: alone?.sum, size: alone?.size });
+  expect(problems).toEqual([]);
+});
+
+test("elsewhere there is one thread, with the same bits", async ({ page }) => {
+  await open(page, ISOLATED);
+  const [isolated] = await attend(page, [2]);
+  const problems = await open(page, HARNESS);
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
+  const [plain] = await attend(page, [2]);
+  expect(plain).toEqual({ ...isolated, threads: 1 });
+  expect(problems).toEqual([]);
+});
+
+test("in the thread of an isolated page there is one", async ({ page }) => {
+  await open(page, ISOLATED);
+  const threads = await page.evaluate(async () => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const engine = await attnscope.createEngine({ worker: false, threads: 4 });
+    const x = await engine.torchGenerator(1).randn([300, 256]);
+    await engine.multiHeadAttention({ dModel: 256, nHeads: 8 }).forward(x);
+    return engine.info.threads;
+  });
+  expect(threads).toBe(1);
+});
+
+test("an engine destroyed in the middle of a pass takes its helpers along", async ({ page, browserName }) => {
+  await open(page, ISOLATED);
+  const code = await page.evaluate(async () => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const engine = await attnscope.createEngine({ backend: "cpu", threads: 3 });
+    const x = await engine.torchGenerator(1).randn([1500, 512]);
+    const stack = engine.transformer({ dModel: 512, nHeads: 8, nLayers: 4 });
+    const pass = stack.forward(x, { onProgress: () => engine.destroy() });
+    return pass.then(
+      () => "none",
+      ({ code }) => code,
+    );
+  });
+  expect(code).toBe("disposed");
+  test.skip(browserName !== "chromium", "only Chromium tells of workers inside workers");
+  const session = await page.context().newCDPSession(page);
+  await session.send("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
+  const workers = async () => {
+    const { targetInfos } = await session.send("Target.getTargets", { filter: [{ type: "worker" }] });
+    return targetInfos.map(({ url }) => url);
+  };
+  await expect.poll(workers).toEqual([]);
+});
