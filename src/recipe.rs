@@ -2,6 +2,7 @@
 //! in `explain.rs` it is opened for one cell. The arithmetic of a stage is therefore said once.
 
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -429,7 +430,7 @@ impl Recipe {
         for id in steps {
             // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
             let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
-            own.resize(end.max(own.len()), 0.0);
+            grow(own, end);
             if let Made::Given(given) = &mut self.steps[id].made {
                 let given = std::mem::take(given);
                 own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
@@ -713,11 +714,23 @@ fn reserve(size: u64, max_bytes: usize) -> Result<Vec<f32>> {
     Ok(numbers)
 }
 
+/// Fills up with zeros to a length for which there is room.
+fn grow(numbers: &mut Vec<f32>, length: usize) {
+    let more = length.saturating_sub(numbers.len());
+    let room = &mut numbers.spare_capacity_mut()[..more];
+    threads::each(threads::count(LIGHT * more), room.chunks_mut(BLOCK), |_: &mut (), room| {
+        room.fill(MaybeUninit::new(0.0));
+    });
+    // SAFETY: all of it was filled.
+    unsafe { numbers.set_len(length.max(numbers.len())) }
+}
+
 /// A product, some rows at a time.
 fn multiply(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize, progress: &mut Progress) {
-    let (rows, columns) = (a.shape().0, b.columns());
-    for start in (0..rows).step_by(4 * MC) {
-        let part = start..rows.min(start + 4 * MC);
+    let ((rows, depth), columns) = (a.shape(), b.columns());
+    let most = MC * at_a_time(threads::count(rows * depth * columns)).max(4);
+    for start in (0..rows).step_by(most) {
+        let part = start..rows.min(start + most);
         matmul_packed(a.rows(part.clone()), b, bias, &mut out[start * out_stride..], out_stride);
         progress.add(part.len() * columns);
     }
@@ -733,7 +746,7 @@ fn row_major(shape: &[usize]) -> Vec<usize> {
 
 /// How many pieces of work at a time: so many for each thread that none waits long for the last, of one thread each by itself.
 pub(crate) fn at_a_time(threads: usize) -> usize {
-    if threads == 1 { 1 } else { 4 * threads }
+    if threads == 1 { 1 } else { 8 * threads }
 }
 
 /// The place of each head of a step, `out` being that of all.
