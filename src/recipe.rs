@@ -746,7 +746,7 @@ fn row_major(shape: &[usize]) -> Vec<usize> {
 
 /// How many pieces of work at a time: so many for each thread that none waits long for the last, of one thread each by itself.
 pub(crate) fn at_a_time(threads: usize) -> usize {
-    if threads == 1 { 1 } else { 8 * threads }
+    if threads == 1 { 1 } else { 4 * threads }
 }
 
 /// The place of each head of a step, `out` being that of all.

@@ -20,6 +20,8 @@ const NR: usize = 8;
 const KC: usize = 256;
 /// Rows of a block of `a`: 96 kB, which stays in the second-level cache.
 pub const MC: usize = 96;
+/// What the rows of a thread's part are a multiple of: whole tiles of either height.
+const TILES: usize = 12;
 
 /// A matrix seen through strides: element (row, column) lies at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy)]
@@ -123,15 +125,6 @@ impl<'a> MatrixMut<'a> {
         })
     }
 
-    /// Some of the rows.
-    ///
-    /// # Panics
-    /// Where there are fewer.
-    pub fn rows(&mut self, rows: Range<usize>) -> MatrixMut<'_> {
-        // SAFETY: this one is borrowed while the part lives.
-        unsafe { self.part(rows, 0..self.columns) }
-    }
-
     /// The numbers of a row.
     ///
     /// # Panics
@@ -210,30 +203,16 @@ pub fn matmul_packed(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32
     if threads == 1 {
         return matmul_part(a, b, 0..b.k, 0..b.n, bias, &mut out);
     }
-    assert!(a.columns == b.k && bias.is_none_or(|bias| bias.len() == b.n), "sizes differ");
-    // 1. Pack a, each block of rows by itself.
-    let mut blocks = vec![Vec::new(); a.rows.div_ceil(MC)];
-    threads::each(threads, blocks.iter_mut().enumerate(), |_: &mut (), (i, panels)| {
-        let rows = i * MC..a.rows.min((i + 1) * MC);
-        let height = rows.len().next_multiple_of(MR);
-        *panels = vec![0.0; height * b.k];
-        for k in blocks_of(0..b.k) {
-            pack::<MR>(a, rows.clone(), k.clone(), &mut panels[k.start * height..k.end * height]);
-        }
-    });
-    // 2. Many parts for each thread, so that none waits long for the last; those with the same columns of b one after the other.
-    let width = b.n.div_ceil((16 * threads).div_ceil(blocks.len())).next_multiple_of(NR);
-    let columns = (0..b.n).step_by(width).map(|start| start..b.n.min(start + width));
-    let parts = columns.zip(out.column_blocks(width)).flat_map(|(columns, out)| {
-        blocks.iter().zip(out.row_blocks(MC)).map(move |(panels, out)| (panels, columns.clone(), out))
-    });
-    let parts: Vec<_> = parts.collect();
-    threads::each(threads, parts.into_iter(), |_: &mut (), (panels, columns, mut out)| {
-        let height = out.rows.next_multiple_of(MR);
-        for k in blocks_of(0..b.k) {
-            let onto = if k.start > 0 { Onto::Out } else { Onto::of(bias) };
-            tiles(&panels[k.start * height..], b, k, columns.clone(), onto, &mut out);
-        }
+    // Some parts for each thread, so that none waits long for the last: rows, and where these are few, columns as well.
+    let height = (a.rows / (4 * threads)).next_multiple_of(TILES).clamp(TILES, MC / 2);
+    let across = (2 * threads).div_ceil(a.rows.div_ceil(height));
+    let width = b.n.div_ceil(across).next_multiple_of(NR);
+    let columns = out.column_blocks(width).enumerate();
+    let parts: Vec<_> =
+        columns.flat_map(|(j, out)| out.row_blocks(height).enumerate().map(move |(i, out)| (i, j, out))).collect();
+    threads::each(threads, parts.into_iter(), |_: &mut (), (i, j, mut out)| {
+        let (start, columns) = (i * height, j * width..b.n.min((j + 1) * width));
+        matmul_part(a.rows(start..a.rows.min(start + height)), b, 0..b.k, columns, bias, &mut out);
     });
 }
 
@@ -256,48 +235,46 @@ pub(crate) fn matmul_part(
     assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
 
     let mut a_panels = vec![0.0; MC.min(m).next_multiple_of(MR) * KC.min(k.len())];
-    for block in blocks_of(k.clone()) {
-        for start in (0..m).step_by(MC) {
-            let rows = start..m.min(start + MC);
-            pack::<MR>(a, rows.clone(), block.start - k.start..block.end - k.start, &mut a_panels);
-            let onto = if block.start > k.start { Onto::Out } else { Onto::of(bias) };
-            tiles(&a_panels, b, block.clone(), n.clone(), onto, &mut out.rows(rows));
-        }
-    }
-}
-
-/// The blocks of 256 rows of `b`, as far as these rows are in them.
-fn blocks_of(k: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    (k.start / KC..k.end.div_ceil(KC)).map(move |block| (block * KC).max(k.start)..((block + 1) * KC).min(k.end))
-}
-
-/// A block of `a`, packed as `[m / MR][k][MR]`, with rows `k` of `b`, which lie in one of its blocks, and columns `n` of it.
-fn tiles(a_panels: &[f32], b: &Packed, k: Range<usize>, n: Range<usize>, onto: Onto, out: &mut MatrixMut) {
-    let depth = k.len();
     let mut edge = [0.0; MR * NR];
-    for j in n.clone().step_by(NR) {
-        let b_panel = b.panel(k.clone(), j);
-        let onto = onto.from_column(j);
-        for i in (0..out.rows).step_by(MR) {
-            let a_panel = &a_panels[i * depth..][..MR * depth];
-            let (column, rows, columns) = (j - n.start, MR.min(out.rows - i), NR.min(n.end - j));
-            if rows == MR && columns == NR {
-                tile(a_panel, b_panel, &onto, out, i, column);
-                continue;
-            }
-            // A tile that hangs over the edge goes by way of a buffer.
-            tile(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
-            for (row, sums) in edge.chunks_exact(NR).take(rows).enumerate() {
-                let to = &mut out.row(i + row)[column..][..columns];
-                for (column, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
-                    *to = match onto {
-                        Onto::Nothing => sum,
-                        Onto::Row(bias) => sum + bias[column],
-                        Onto::Out => sum + *to,
+    let mut k0 = k.start;
+    while k0 < k.end {
+        let depth = (KC - k0 % KC).min(k.end - k0);
+        for m0 in (0..m).step_by(MC) {
+            let mc = MC.min(m - m0);
+            // 1. Pack a block of a.                                    [mc / MR][depth][MR]
+            pack::<MR>(a, m0..m0 + mc, k0 - k.start..k0 - k.start + depth, &mut a_panels);
+            for j in n.clone().step_by(NR) {
+                let b_panel = b.panel(k0..k0 + depth, j);
+                for i in (0..mc).step_by(MR) {
+                    let a_panel = &a_panels[i * depth..][..MR * depth];
+                    let (row, column) = (m0 + i, j - n.start);
+                    let (rows, columns) = (MR.min(mc - i), NR.min(n.end - j));
+                    // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
+                    let onto = match bias {
+                        _ if k0 > k.start => Onto::Out,
+                        Some(bias) => Onto::Row(&bias[j..]),
+                        None => Onto::Nothing,
                     };
+                    if rows == MR && columns == NR {
+                        tile(a_panel, b_panel, &onto, out, row, column);
+                        continue;
+                    }
+                    // 3. A tile that hangs over the edge goes by way of a buffer.
+                    tile(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
+                    for (r, sums) in edge.chunks_exact(NR).take(rows).enumerate() {
+                        let to = &mut out.row(row + r)[column..][..columns];
+                        for (c, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
+                            *to = match onto {
+                                Onto::Nothing => sum,
+                                Onto::Row(bias) => sum + bias[c],
+                                Onto::Out => sum + *to,
+                            };
+                        }
+                    }
                 }
             }
         }
+        k0 += depth;
     }
 }
 
@@ -356,23 +333,12 @@ fn interleave<const P: usize>(lines: &[&[f32]; P], panel: &mut [f32]) {
 }
 
 /// What a tile is added to.
-#[derive(Clone, Copy)]
 enum Onto<'a> {
     Nothing,
     /// The same row for each row.
     Row(&'a [f32]),
     /// What is there.
     Out,
-}
-
-impl<'a> Onto<'a> {
-    fn of(bias: Option<&'a [f32]>) -> Self {
-        bias.map_or(Self::Nothing, Self::Row)
-    }
-
-    fn from_column(self, column: usize) -> Self {
-        if let Self::Row(row) = self { Self::Row(&row[column..]) } else { self }
-    }
 }
 
 /// One tile, from a place of `out` on: `out[MR, 8] = a_panel[depth, MR]ᵀ · b_panel[depth, 8]` and what it is added to.
