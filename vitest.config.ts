@@ -15,7 +15,15 @@ export default defineConfig({
           testTimeout: 60_000,
         },
       },
-      { test: { name: "threads", include: ["tests/node/threads.test.ts"], execArgv, testTimeout: 60_000 } },
+      {
+        test: {
+          name: "threads",
+          include: ["tests/node/threads.test.ts"],
+          execArgv,
+          provide: { execArgv },
+          testTimeout: 60_000,
+        },
+      },
       {
         test: {
           name: "packaging",

@@ -1,5 +1,4 @@
 // What lies beside this package's scripts. Addresses are written out so that bundlers see the files; attnscope/slim has none of them.
-
 import type { Helper } from "./threads.ts";
 
 /** The package's own engine, files, script for graphics processors, and worker. */
@@ -19,7 +18,8 @@ const here = import.meta.url;
 export const beside: Beside = {
   engine: () => {
     if (!hasRelaxedSimd()) return new URL("./wasm/attnscope_simd128.wasm", import.meta.url);
-    return canShareMemory()
+    canShare ??= canShareMemory();
+    return canShare
       ? new URL("./wasm/attnscope_threads.wasm", import.meta.url)
       : new URL("./wasm/attnscope_relaxed.wasm", import.meta.url);
   },
@@ -32,6 +32,8 @@ export const beside: Beside = {
     return ofNode ? new ofNode.Worker(new URL("./worker.js", here)) : beside.worker();
   },
 };
+
+let canShare: boolean | undefined;
 
 /** Whether threads may share memory: browsers allow it to pages that are isolated from other origins, as far as there is room. */
 function canShareMemory(): boolean {
