@@ -29,7 +29,8 @@ export const beside: Beside = {
   worker: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" }),
   helper: () => {
     const ofNode = globalThis.process?.getBuiltinModule?.("node:worker_threads");
-    return ofNode ? new ofNode.Worker(new URL("./worker.js", here)) : beside.worker();
+    // What the process was started with may be for its own script alone.
+    return ofNode ? new ofNode.Worker(new URL("./worker.js", here), { execArgv: [] }) : beside.worker();
   },
 };
 
