@@ -12,7 +12,14 @@ export interface Join extends Shared {
 }
 
 /** A worker of a browser, or of Node.js. */
-export type Helper = Worker | import("node:worker_threads").Worker;
+export type Helper = Worker | NodeWorker;
+
+interface NodeWorker {
+  postMessage(message: unknown): void;
+  terminate(): unknown;
+  unref(): void;
+  on(event: "message" | "error", listener: (reason: unknown) => void): unknown;
+}
 
 /** Whoever is not there by then is not waited for. */
 const PATIENCE = 5000;

@@ -44,14 +44,14 @@ function again(): Worker {
   return new Worker(location.href, { type: isModule() ? "module" : "classic", name: "attnscope helper" });
 }
 
-/** Scripts that are modules import no others by the function for it. */
+/** Some bundlers make a classic script of this. One that imports what has no address is told so; a module, that it may not. */
 function isModule(): boolean {
   try {
-    (globalThis as { importScripts?(): void }).importScripts?.();
-    return false;
-  } catch {
-    return true;
+    (globalThis as unknown as { importScripts(address: string): void }).importScripts("http://");
+  } catch (reason) {
+    return reason instanceof TypeError;
   }
+  return false;
 }
 
 function errorOf(thrown: unknown): PlainError {

@@ -63,6 +63,7 @@ test("elsewhere there is one thread, with the same bits", async ({ page }) => {
   const problems = await open(page, HARNESS);
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
   const [plain] = await attend(page, [2]);
+  expect(isolated?.threads).toBe(2);
   expect(plain).toEqual({ ...isolated, threads: 1 });
   expect(problems).toEqual([]);
 });

@@ -226,9 +226,9 @@ describe.skipIf(!consumers)("bundled by esbuild", () => {
 
   test("attnscope/slim names no file beside it", async () => {
     const { text } = await bundled(`export * from "attnscope/slim"; import "attnscope/worker"`);
-    expect(marks(text, "import.meta", "new Worker", '.wasm"')).toEqual([]);
+    expect(marks(text, "import.meta", "new Worker(new URL", '.wasm"')).toEqual([]);
     const { text: whole } = await bundled(`export * from "attnscope"`);
-    expect(marks(whole, "import.meta", "new Worker")).toEqual(["import.meta", "new Worker"]);
+    expect(marks(whole, "import.meta", "new Worker(new URL")).toEqual(["import.meta", "new Worker(new URL"]);
   });
 
   test("views and elements come without the engine", async () => {
