@@ -59,10 +59,9 @@ fn any_number_of_threads_gives_the_same_bits() {
         let sizes = (1usize..3, 200usize..400, 1usize..5, 1usize..3, 8usize..40);
         let how = (mask(), any::<bool>(), any::<bool>(), any::<bool>(), 0i64..1000);
         let mut runner = proptest::test_runner::TestRunner::new(cases);
-        let run = |((batch, n, kv_heads, sharing, width), (mask, trace, need_weights, with_head_mask, seed)): (
-            (usize, usize, usize, usize, usize),
-            (Option<Mask>, bool, bool, bool, i64),
-        )| {
+        let result = runner.run(&(sizes, how), |(sizes, how)| {
+            let (batch, n, kv_heads, sharing, width) = sizes;
+            let (mask, trace, need_weights, with_head_mask, seed) = how;
             let mut generator = Generator::new(seed);
             let (heads, d_model) = (kv_heads * sharing, kv_heads * sharing * width);
             let x = Tensor::new(generator.randn(batch * n * d_model), vec![batch, n, d_model]).unwrap();
@@ -75,8 +74,8 @@ fn any_number_of_threads_gives_the_same_bits() {
             let forward = ForwardOptions { trace, need_weights, head_mask, ..ForwardOptions::default() };
             same(|| numbers(&mha.forward(&x, None, None, mask.as_ref(), &forward, MAX_BYTES).unwrap()));
             Ok(())
-        };
-        runner.run(&(sizes, how), run).unwrap();
+        });
+        result.unwrap();
 
         // Blocks with every kind of step, and products of few rows and of few columns.
         let x = Tensor::new(Generator::new(1).randn(300 * 96), vec![300, 96]).unwrap();
