@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 import { CHROMIUM_ARGS, chromium, firefox, missingBrowsers } from "./scripts/browsers.mjs";
-import { FIREFOX_DOWNLOADS, HARNESS, PAGE } from "./tests/browser/ports.ts";
+import { FIREFOX_DOWNLOADS, HARNESS, ISOLATED, PAGE } from "./tests/browser/ports.ts";
 
 const missing = missingBrowsers().map(({ name }) => name);
 if (missing.length > 0) {
@@ -23,7 +23,7 @@ const projects = [
   },
   {
     name: "Firefox",
-    testMatch: /(main-path|golden|page|state|numbers|cross)\.spec\.ts/,
+    testMatch: /(main-path|golden|threads|page|state|numbers|cross)\.spec\.ts/,
     // Axe finds the same in Chromium, and of a download or of what a made-up event pastes Playwright tells nothing here.
     grepInvert: /axe finds|too large for a link|no number is told/,
     use: {
@@ -51,6 +51,10 @@ export default defineConfig({
     {
       command: `npx --no-install vite tests/browser/harness --port ${new URL(HARNESS).port} --strictPort`,
       url: HARNESS,
+    },
+    {
+      command: `npx --no-install vite tests/browser/harness --mode isolated --port ${new URL(ISOLATED).port} --strictPort`,
+      url: ISOLATED,
     },
   ],
 });

@@ -1,9 +1,29 @@
 import { defineConfig } from "vitest/config";
 
+// Node.js before 24 has relaxed SIMD, without which the engine has one thread, only where it is asked for.
+const NODE_MAJOR = Number(process.versions.node.split(".")[0]);
+const execArgv = NODE_MAJOR < 24 ? ["--experimental-wasm-relaxed-simd"] : [];
+
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "node", include: ["tests/node/**/*.test.ts"], testTimeout: 60_000 } },
+      {
+        test: {
+          name: "node",
+          include: ["tests/node/**/*.test.ts"],
+          exclude: ["tests/node/threads.test.ts"],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "threads",
+          include: ["tests/node/threads.test.ts"],
+          execArgv,
+          provide: { execArgv },
+          testTimeout: 60_000,
+        },
+      },
       {
         test: {
           name: "packaging",

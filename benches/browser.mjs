@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { CHROMIUM_ARGS, chromium } from "../scripts/browsers.mjs";
-import { contenders } from "./contenders/index.mjs";
+import { contenders, threadsOf } from "./contenders/index.mjs";
 
 // Exact timestamps, and what an adapter is.
 const WEBGPU = ["--enable-unsafe-webgpu", "--enable-webgpu-developer-features"];
@@ -131,8 +131,11 @@ export const measureOnGpu = async (plan, threads) =>
 /** A race of starts: `{ spec, entrants }`, each with the bytes of what it fetched, compressed by gzip. */
 export const startsInBrowser = (spec, rounds, threads) =>
   serving(threads, CHROMIUM_ARGS, async ({ newPage, asked }) => {
-    const entrants = contenders.cpu.flatMap(({ kind, name, variants }) =>
-      variants.map((variant) => ({ kind, contender: name, variant, work: "start", samples: [], bytes: 0 })),
+    const entrants = contenders.cpu.flatMap((of) =>
+      of.variants.map((variant) => {
+        const entrant = { kind: of.kind, contender: of.name, variant, threads: threadsOf(of, variant, threads) };
+        return { ...entrant, work: "start", samples: [], bytes: 0 };
+      }),
     );
     const notRun = new Map();
     for (let round = 0; round < rounds; round++) {

@@ -1,5 +1,5 @@
 // All that is measured in one page, or in Node.js.
-import { contenders } from "./contenders/index.mjs";
+import { contenders, threadsOf } from "./contenders/index.mjs";
 import { gpuPeak } from "./gpu.mjs";
 import { peaks } from "./peak.mjs";
 import { race, warmUp } from "./rounds.mjs";
@@ -18,11 +18,12 @@ export async function measure({ on, cases, rounds, only }, where) {
     console.log(`NOT RUN: ${label(entrant)}: ${work ? `${work} ${size}: ` : ""}${message}`);
   };
   const started = [];
-  for (const { kind, name, variants, start } of contenders[on].filter(({ name }) => !only || only.includes(name))) {
-    for (const variant of variants) {
-      const entrant = { kind, contender: name, variant };
+  for (const contender of contenders[on].filter(({ name }) => !only || only.includes(name))) {
+    for (const variant of contender.variants) {
+      const { kind, name } = contender;
+      const entrant = { kind, contender: name, variant, threads: threadsOf(contender, variant, where.threads) };
       try {
-        started.push({ entrant, works: await start(variant, where) });
+        started.push({ entrant, works: await contender.start(variant, where) });
       } catch (reason) {
         miss(entrant, reason);
       }

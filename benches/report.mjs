@@ -5,6 +5,10 @@ import { operations } from "./work.mjs";
 const isSame = (one) => (other) =>
   one.contender === other.contender && one.variant === other.variant && one.work === other.work;
 
+/** The same work in the same place, by the build for one thread. */
+const isTwin = (ours, other) =>
+  other.work === ours.work && other.variant === ours.variant.replace("threads", "relaxed");
+
 /**
  * Whom an entrant of ours is compared with: all others, but for an edit the whole pass that it saves, and for a start other
  * packages, since a bare product or loop has nothing to start.
@@ -17,8 +21,8 @@ function rivals({ entrants }, ours) {
 
 export const fullName = ({ contender, variant }) => `${contender} (${variant})`;
 
-function runsOf({ spec, entrants }, threads) {
-  return entrants.map(({ contender, variant, work, samples }) => {
+function runsOf({ spec, entrants }) {
+  return entrants.map(({ contender, variant, threads, work, samples }) => {
     const medianMs = median(samples);
     const gflops = work === "start" ? null : operations(work, spec) / medianMs / 1e6;
     const of = { work, size: spec.size, causal: spec.causal, threads, contender, variant };
@@ -26,16 +30,22 @@ function runsOf({ spec, entrants }, threads) {
   });
 }
 
+/** With several threads only what has them stands against others, and beside our own with one. */
 function ratiosOf(race, threads) {
+  const alone = (ours) =>
+    race.entrants.find((other) => other.kind === "ours" && other.threads === 1 && isTwin(ours, other));
+  const over = (ours, other) => median(ours.samples.map((time, round) => other.samples[round] / time));
   return race.entrants
-    .filter(({ kind }) => kind === "ours")
+    .filter((entrant) => entrant.kind === "ours" && entrant.threads === threads)
     .flatMap((ours) => {
       const [best] = rivals(race, ours).toSorted((a, b) => median(a.samples) - median(b.samples));
       if (!best) return [];
-      const ratio = median(ours.samples.map((time, round) => best.samples[round] / time));
+      const ratio = over(ours, best);
+      const one = threads > 1 && alone(ours);
       const { size, causal } = race.spec;
       const bestPeer = best.kind === "ours" ? `${fullName(best)}, whole pass` : fullName(best);
-      return [{ work: ours.work, size, causal, threads, ours: fullName(ours), bestPeer, ratio }];
+      const found = { work: ours.work, size, causal, threads, ours: fullName(ours), bestPeer, ratio };
+      return [one ? { ...found, ofOneThread: over(ours, one) } : found];
     });
 }
 
@@ -90,7 +100,8 @@ function caseTable({ spec, entrants }, { env, peak }, { runs, ratios }) {
     .map(({ entrant, run }) => {
       const ratio = ratios.find(({ ours, work, ...at }) => here(at) && work === run.work && ours === fullName(run));
       // A build without relaxed instructions has the lower peak; a graphics processor has one.
-      const limit = peak.gflops ?? (run.variant.startsWith("relaxed") ? peak.relaxed : peak.simd128);
+      const isRelaxed = /^(relaxed|threads)/.test(run.variant);
+      const limit = run.threads * (peak.gflops ?? (isRelaxed ? peak.relaxed : peak.simd128));
       return [
         rowName(entrant),
         ms(run.medianMs),
@@ -124,15 +135,21 @@ function overview(races, { runs, ratios }) {
       rowName(entrant),
       ...cells(runs, isSame(entrant), ({ medianMs }) => ms(medianMs)),
     ]);
+    const gain = (ours, than, of) => [
+      `${fullName(ours)}: times as fast as ${than}`,
+      ...cells(
+        ratios,
+        (one) => one.work === ours.work && one.ours === fullName(ours),
+        (ratio) => ratio[of]?.toFixed(2) ?? "",
+      ),
+    ];
+    const hasRatio = ({ work, ...of }) =>
+      ratios.some((one) => one.work === work && one.ours === fullName(of) && inGroup(one));
     const gains = entrants
-      .filter(({ kind, work }) => kind === "ours" && ratios.some((ratio) => ratio.work === work && inGroup(ratio)))
-      .map((ours) => [
-        `${fullName(ours)}: times as fast as the best other`,
-        ...cells(
-          ratios,
-          (one) => one.work === ours.work && one.ours === fullName(ours),
-          ({ ratio }) => ratio.toFixed(2),
-        ),
+      .filter(({ kind, ...of }) => kind === "ours" && hasRatio(of))
+      .flatMap((ours) => [
+        gain(ours, "the best other", "ratio"),
+        ...(ours.threads > 1 ? [gain(ours, "with one thread", "ofOneThread")] : []),
       ]);
     return [`### ${title}, ms`, "", ...table(["contender", ...sizes], [...times, ...gains]), ""];
   });
@@ -170,7 +187,7 @@ export function tables(result, summary) {
     return [fullName({ contender, variant }), what, reason];
   });
   return [
-    `${env.date}, ${env.runtime}${env.adapter ? `, ${env.adapter}` : ""}, ${env.cores} cores (${env.load.toFixed(1)} busy before), ${env.threads} thread, ${env.rounds} rounds`,
+    `${env.date}, ${env.runtime}${env.adapter ? `, ${env.adapter}` : ""}, ${env.cores} cores (${env.load.toFixed(1)} busy before), ${env.threads} ${env.threads === 1 ? "thread" : "threads"}, ${env.rounds} rounds`,
     "",
     peakLine(peak),
     "",

@@ -7,8 +7,10 @@ export interface BackendInfo {
   readonly backend: "cpu" | "webgpu";
   /** The graphics adapter, or null. */
   readonly adapter: string | null;
+  /** How many threads share a pass on the CPU that is large enough. */
+  readonly threads: number;
   /** Why no GPU computes, once one was looked for; else null. */
   readonly noGpu: string | null;
 }
 
-export const CPU: BackendInfo = { backend: "cpu", adapter: null, noGpu: null };
+export const CPU: BackendInfo = { backend: "cpu", adapter: null, threads: 1, noGpu: null };

@@ -2,12 +2,14 @@
 import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError } from "./errors.ts";
 import type { Computed, Gpu, GpuFailure, Kept, Pass } from "./gpu/gpu.ts";
-import { type Glue, throwTyped } from "./wasm.ts";
+import { type MakeHelper, Threads } from "./threads.ts";
+import type { HostOptions } from "./transport.ts";
+import { type Glue, glue, throwTyped } from "./wasm.ts";
 
 type RawPlan = Glue["RawPlan"]["prototype"];
 type RawTrace = Glue["RawTrace"]["prototype"];
 
-/** Multiply-adds of a pass for which no GPU is looked for: some milliseconds of the CPU. */
+/** Multiply-adds of a pass for which neither a GPU is looked for nor threads are started: some milliseconds of the CPU. */
 const SMALL = 2e7;
 
 /** @internal */
@@ -16,28 +18,32 @@ export class Backend {
   readonly #option: BackendOption;
   /** Where the script of js/gpu lies. */
   readonly #script: string | undefined;
+  readonly #threads: Threads;
   readonly #changed: (info: BackendInfo) => void;
   #gpu: Gpu | null = null;
   /** "auto" asks for a GPU when the first pass comes for which it might pay. */
   #isAsked = false;
 
-  private constructor(option: BackendOption, script: string | undefined, changed: (info: BackendInfo) => void) {
-    this.#option = option;
-    this.#script = script;
+  private constructor(options: HostOptions, make: MakeHelper | undefined, changed: (info: BackendInfo) => void) {
+    this.#option = options.backend;
+    this.#script = options.gpu;
+    this.#threads = new Threads(options.threads, make);
     this.#changed = changed;
+    this.#tell({});
   }
 
   /** `changed` is told what computes whenever it is something else. @throws AttnError `gpu_unavailable` */
   static async start(
-    option: BackendOption,
-    script: string | undefined,
+    options: HostOptions,
+    make: MakeHelper | undefined,
     changed: (info: BackendInfo) => void,
   ): Promise<Backend> {
-    const backend = new Backend(option, script, changed);
+    const backend = new Backend(options, make, changed);
+    const option = options.backend;
     if (option === "webgpu") {
       try {
         backend.#gpu = await backend.#open();
-        backend.#tell(backend.#gpu.adapter);
+        backend.#tell(backend.#gpu);
       } catch (reason) {
         throw new AttnError("gpu_unavailable", (reason as Error).message, { backend: option });
       }
@@ -51,6 +57,16 @@ export class Backend {
     if (this.#option === "cpu" || plan.work() < SMALL) return false;
     if (!this.#isAsked) this.#ask();
     return this.#gpu !== null;
+  }
+
+  /** What is to be waited for before a pass runs on the CPU; null where it is nothing. */
+  starting(plan: RawPlan): Promise<void> | null {
+    return (plan.work() < SMALL ? null : this.#threads.start()?.then(() => this.#tell({}))) ?? null;
+  }
+
+  /** To be called before the engine computes: other engines may share its WebAssembly. */
+  limitThreads(): void {
+    glue().limitThreads(this.info.threads);
   }
 
   /** Runs a pass on the CPU. */
@@ -75,7 +91,7 @@ export class Backend {
     const pass = { work: plan.work(), wholeWork: plan.wholeWork(), outline, given: (step: number) => plan.given(step) };
     try {
       const computed = await gpu.compute(pass, before, this.#option === "auto");
-      if (computed) this.#tell(gpu.adapter);
+      if (computed) this.#tell(gpu);
       return computed;
     } catch (reason) {
       return this.#failed(reason as Error | GpuFailure);
@@ -83,6 +99,11 @@ export class Backend {
   }
 
   close(): void {
+    this.#closeGpu();
+    this.#threads.close();
+  }
+
+  #closeGpu(): void {
     this.#gpu?.close();
     this.#gpu = null;
   }
@@ -95,7 +116,7 @@ export class Backend {
         // A program that plays a GPU is slower than the engine.
         if (gpu.isFallback) {
           gpu.close();
-          this.#tell(null, `${gpu.adapter} is a program`);
+          this.#tell({ noGpu: `${gpu.adapter} is a program` });
           return;
         }
         this.#gpu = gpu;
@@ -103,7 +124,7 @@ export class Backend {
           if (this.#gpu === gpu) this.#leave(message);
         });
       },
-      ({ message }) => this.#tell(null, message),
+      ({ message }) => this.#tell({ noGpu: message }),
     );
   }
 
@@ -127,13 +148,15 @@ export class Backend {
 
   /** From here on the CPU computes. */
   #leave(noGpu: string): void {
-    this.close();
-    this.#tell(null, noGpu);
+    this.#closeGpu();
+    this.#tell({ adapter: null, noGpu });
   }
 
-  #tell(adapter: string | null, noGpu: string | null = null): void {
-    if (adapter === this.info.adapter && noGpu === this.info.noGpu) return;
-    this.info = { backend: adapter === null ? "cpu" : "webgpu", adapter, noGpu };
+  #tell(now: { adapter?: string | null; noGpu?: string }): void {
+    const { adapter = this.info.adapter, noGpu = adapter === null ? this.info.noGpu : null } = now;
+    const { count: threads } = this.#threads;
+    if (adapter === this.info.adapter && noGpu === this.info.noGpu && threads === this.info.threads) return;
+    this.info = { backend: adapter === null ? "cpu" : "webgpu", adapter, threads, noGpu };
     this.#changed(this.info);
   }
 }

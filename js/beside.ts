@@ -1,4 +1,5 @@
 // What lies beside this package's scripts. Addresses are written out so that bundlers see the files; attnscope/slim has none of them.
+import type { Helper } from "./threads.ts";
 
 /** The package's own engine, files, script for graphics processors, and worker. */
 export interface Beside {
@@ -6,19 +7,44 @@ export interface Beside {
   files(): URL | undefined;
   gpu(): URL | undefined;
   worker(): Worker;
+  /** A worker that helps the engine in this thread. */
+  helper(): Helper;
 }
+
+// Bundlers do not follow an address that is made so. In Node.js what is beside stays beside.
+const here = import.meta.url;
 
 // Asked for late: a script out of a Blob has no address that another file could stand beside.
 export const beside: Beside = {
-  engine: () =>
-    hasRelaxedSimd()
-      ? new URL("./wasm/attnscope_relaxed.wasm", import.meta.url)
-      : new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
+  engine: () => {
+    if (!hasRelaxedSimd()) return new URL("./wasm/attnscope_simd128.wasm", import.meta.url);
+    canShare ??= canShareMemory();
+    return canShare
+      ? new URL("./wasm/attnscope_threads.wasm", import.meta.url)
+      : new URL("./wasm/attnscope_relaxed.wasm", import.meta.url);
+  },
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
   gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
   worker: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" }),
+  helper: () => {
+    const ofNode = globalThis.process?.getBuiltinModule?.("node:worker_threads");
+    // What the process was started with may be for its own script alone.
+    return ofNode ? new ofNode.Worker(new URL("./worker.js", here), { execArgv: [] }) : beside.worker();
+  },
 };
+
+let canShare: boolean | undefined;
+
+/** Whether threads may share memory: browsers allow it to pages that are isolated from other origins, as far as there is room. */
+function canShareMemory(): boolean {
+  if (typeof SharedArrayBuffer === "undefined" || globalThis.crossOriginIsolated === false) return false;
+  try {
+    return Boolean(new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true }));
+  } catch {
+    return false;
+  }
+}
 
 /** Whether the runtime has relaxed SIMD: a module whose one function is a relaxed swizzle of two constants is valid. */
 function hasRelaxedSimd(): boolean {

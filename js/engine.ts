@@ -43,7 +43,12 @@ export interface EngineOptions {
    * `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
    */
   worker?: boolean | (() => Worker);
-  /** The most threads to use; default 1. `engine.info.threads` says how many are, so far always one. */
+  /**
+   * The most threads that share a pass; default what the machine has, up to 8. There are several where the engine's memory may be
+   * shared: in Node.js, and in workers of pages with the headers `Cross-Origin-Opener-Policy: same-origin` and
+   * `Cross-Origin-Embedder-Policy: require-corp`, each with relaxed SIMD. `engine.info.threads` says how many. They are started
+   * when the first pass comes for which they pay, and the numbers are the same, bit for bit, with any number of them.
+   */
   threads?: number;
   /** A call that would need more bytes throws "too_large" before it allocates; default 1 GiB. */
   maxBytes?: number;
@@ -62,8 +67,6 @@ export interface EngineOptions {
 export interface EngineInfo extends BackendInfo {
   /** The instructions of the WebAssembly: relaxed SIMD where the runtime has it. */
   readonly kernel: "scalar" | "simd128" | "relaxed-simd";
-  /** How many threads compute. */
-  readonly threads: number;
   /** The version of the package. */
   readonly version: string;
   /** The fingerprint of the sources that the WebAssembly was compiled from; one of other sources is refused. */
@@ -116,7 +119,7 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   const {
     backend = "auto",
     worker = own !== null && hasWorkers && typeof document !== "undefined",
-    threads = 1,
+    threads = processors(),
     maxBytes = 2 ** 30,
     wasm,
     filesWasm,
@@ -139,8 +142,8 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   const engine = wasm ?? own?.engine();
   if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
   const module = await load(engine, wasm != null);
-  const settings = { backend, gpu: gpu && absolute(gpu), maxBytes, filesWasm: filesWasm ?? own?.files() };
-  const transport = make ? await Remote.start(madeBy(make), module, settings) : await local(settings);
+  const settings = { backend, gpu: gpu && absolute(gpu), threads, maxBytes, filesWasm: filesWasm ?? own?.files() };
+  const transport = make ? await Remote.start(madeBy(make), module, settings) : await local(settings, own);
   return new Engine(new Link(transport, maxBytes));
 }
 
@@ -149,10 +152,19 @@ function absolute(address: string | URL): string {
   return new URL(address, globalThis.location?.href).href;
 }
 
-/** A page whose engine lives in a worker does without it. */
-async function local(settings: HostOptions): Promise<Transport> {
+/** A page whose engine lives in a worker does without it. The thread of a page may not wait for others. */
+async function local(settings: HostOptions, own: Beside | null): Promise<Transport> {
   const { Local } = await import("./local.ts");
-  return Local.start(settings);
+  return Local.start(settings, typeof document === "undefined" ? own?.helper : undefined);
+}
+
+/** How many threads the machine runs at once, up to 8: what more would give is little, and they are not ours alone. */
+function processors(): number {
+  const { navigator, process } = globalThis;
+  return Math.min(
+    navigator?.hardwareConcurrency ?? process?.getBuiltinModule("node:os").availableParallelism() ?? 1,
+    8,
+  );
 }
 
 function madeBy(factory: () => Worker): Worker {
@@ -180,7 +192,7 @@ export class Engine {
 
   /** What computes. With "auto" the backend is "webgpu" from the first pass on that pays there, while smaller ones stay here. */
   get info(): EngineInfo {
-    return { ...this.#link.info, kernel: this.#kernel, threads: 1, version: VERSION, build: BUILD };
+    return { ...this.#link.info, kernel: this.#kernel, version: VERSION, build: BUILD };
   }
 
   /**

@@ -97,10 +97,7 @@ export class Host {
 
   /** What the request gives, or a promise of it: requests are carried out one after the other. @throws AttnError */
   handle(request: Request, tell?: Tell): unknown {
-    const carryOut = () => {
-      this.#check();
-      return throwTyped(() => this.#run(request, glue(), tell && seldom(tell)));
-    };
+    const carryOut = () => this.#compute(() => this.#run(request, glue(), tell && seldom(tell)));
     const value = this.#busy ? this.#busy.then(carryOut) : carryOut();
     if (value instanceof Promise) {
       const done = value.then(
@@ -123,6 +120,12 @@ export class Host {
     if (hasCrashed() || instance() !== this.#instance) return;
     for (const object of this.#objects.values()) object.free();
     this.#objects.clear();
+  }
+
+  #compute<T>(run: () => T): T {
+    this.#check();
+    this.#backend.limitThreads();
+    return throwTyped(run);
   }
 
   #check(): void {
@@ -247,9 +250,13 @@ export class Host {
     return this.#onCpu(plan, id, tell, before);
   }
 
-  #onCpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
-    const trace = this.#backend.run(plan, tell && ((part) => tell(COMPUTING * part)));
-    return this.#reply(trace, id, tell, before);
+  #onCpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply | Promise<PassReply> {
+    const run = () => {
+      const trace = this.#backend.run(plan, tell && ((part) => tell(COMPUTING * part)));
+      return this.#reply(trace, id, tell, before);
+    };
+    const starting = this.#backend.starting(plan);
+    return starting ? starting.then(() => this.#compute(run)) : run();
   }
 
   /** On the CPU after all where the GPU cannot. */
@@ -257,7 +264,7 @@ export class Host {
     const kept = before === undefined ? null : (this.#kept.get(before) ?? null);
     // Meanwhile the engine may have been destroyed.
     const computed = await this.#backend.compute(plan, before !== undefined, kept).finally(() => this.#check());
-    return throwTyped(() => {
+    return this.#compute(() => {
       if (!computed) return this.#onCpu(plan, id, tell, before);
       const reply = this.#reply(plan.computed(computed.numbers, computed.places), id, tell, before);
       if (reply.stages) this.#kept.set(id, computed.kept);

@@ -1,6 +1,7 @@
 import { Backend } from "./backend.ts";
 import type { BackendInfo } from "./backend-info.ts";
 import { Host, type Request } from "./host.ts";
+import type { MakeHelper } from "./threads.ts";
 import type { HostOptions, Transport } from "./transport.ts";
 import type { Watch } from "./watch.ts";
 
@@ -16,8 +17,8 @@ export class Local implements Transport {
   }
 
   /** @throws AttnError `gpu_unavailable` */
-  static async start(options: HostOptions): Promise<Local> {
-    return new Local(await Backend.start(options.backend, options.gpu, () => {}), options);
+  static async start(options: HostOptions, make: MakeHelper | undefined): Promise<Local> {
+    return new Local(await Backend.start(options, make, () => {}), options);
   }
 
   get info(): BackendInfo {

@@ -2,6 +2,7 @@
 import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
+import type { Join } from "./threads.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
 
@@ -17,6 +18,7 @@ export interface HostOptions {
   readonly backend: BackendOption;
   /** The address of the script for graphics processors. */
   readonly gpu: string | undefined;
+  readonly threads: number;
   readonly maxBytes: number;
   readonly filesWasm: WasmSource | undefined;
 }
@@ -26,7 +28,10 @@ export interface WorkerStart extends HostOptions {
   readonly module: WebAssembly.Module;
 }
 
-export type WorkerMessage = { start: WorkerStart } | { id: number; request: Request; isWatched: boolean };
+export type WorkerMessage =
+  | { start: WorkerStart }
+  | { join: Join }
+  | { id: number; request: Request; isWatched: boolean };
 
 export type WorkerReply =
   | { ready: true }

@@ -10,7 +10,7 @@ export type Glue = typeof bindings;
 export type WasmSource = string | URL | BufferSource | WebAssembly.Module;
 
 let loading: Promise<WebAssembly.Module> | undefined;
-let ready = false;
+let ready: WebAssembly.Module | undefined;
 let instances = 0;
 let crashed = false;
 
@@ -35,7 +35,7 @@ async function start(source: WasmSource, isGiven: boolean): Promise<WebAssembly.
     await init({ module_or_path: module });
     const found = bindings.build();
     if (found !== BUILD) throw new Error(`the WebAssembly is of build ${found}, expected ${BUILD}`);
-    ready = true;
+    ready = module;
     return module;
   } catch (reason) {
     if (!isGiven) throw reason;
@@ -58,6 +58,37 @@ export async function compile(source: WasmSource): Promise<WebAssembly.Module> {
   return response.headers.get("Content-Type")?.startsWith("application/wasm")
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** What another thread needs to compute in the same memory. */
+export interface Shared {
+  readonly module: WebAssembly.Module;
+  readonly memory: WebAssembly.Memory;
+}
+
+/** Of an engine with threads also what frees a thread's own memory. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  __wbindgen_thread_destroy?(): void;
+}
+
+/** This realm's WebAssembly and its memory; null where that is not shared. */
+export function shared(): Shared | null {
+  const module = ready;
+  if (!module || !WebAssembly.Module.imports(module).some(({ kind }) => kind === "memory")) return null;
+  return { module, memory: bindings.initSync({ module }).memory };
+}
+
+/** Helps the engine in another thread, whose memory this is, until this helper is dismissed. `tell` is called before. */
+export function help({ module, memory }: Shared, number: number, tell: () => void): void {
+  const exports: Exports = bindings.initSync({ module, memory });
+  tell();
+  try {
+    bindings.help(number);
+    exports.__wbindgen_thread_destroy?.();
+  } catch {
+    bindings.helperDied();
+  }
 }
 
 /** The glue; `no_engine` before any engine was created. @internal */

@@ -3,11 +3,12 @@ import { Backend } from "./backend.ts";
 import { type PlainError, plainError } from "./errors.ts";
 import { Host } from "./host.ts";
 import type { WorkerMessage, WorkerReply } from "./transport.ts";
-import { load } from "./wasm.ts";
+import { help, load } from "./wasm.ts";
 
-const scope = globalThis as unknown as {
+const scope = (globalThis.process?.getBuiltinModule?.("node:worker_threads")?.parentPort ?? globalThis) as unknown as {
   onmessage: ((event: MessageEvent<WorkerMessage>) => void) | null;
   postMessage(reply: WorkerReply, transfer?: Transferable[]): void;
+  close(): void;
 };
 
 let host: Host | undefined;
@@ -15,14 +16,19 @@ let host: Host | undefined;
 scope.onmessage = async ({ data }) => {
   if ("start" in data) {
     try {
-      const { module, backend, gpu, maxBytes, filesWasm } = data.start;
+      const { module, maxBytes, filesWasm } = data.start;
       await load(module);
-      host = new Host(await Backend.start(backend, gpu, (info) => scope.postMessage({ info })), maxBytes, filesWasm);
+      const backend = await Backend.start(data.start, again, (info) => scope.postMessage({ info }));
+      host = new Host(backend, maxBytes, filesWasm);
       scope.postMessage({ ready: true });
     } catch (thrown) {
       scope.postMessage({ failed: errorOf(thrown) });
     }
     return;
+  }
+  if ("join" in data) {
+    help(data.join, data.join.number, () => scope.postMessage({ ready: true }));
+    return scope.close();
   }
   const { id, request, isWatched } = data;
   try {
@@ -32,6 +38,21 @@ scope.onmessage = async ({ data }) => {
     scope.postMessage({ id, error: errorOf(thrown) });
   }
 };
+
+/** A worker of the same script, which helps this one. */
+function again(): Worker {
+  return new Worker(location.href, { type: isModule() ? "module" : "classic", name: "attnscope helper" });
+}
+
+/** Some bundlers make a classic script of this. One that imports what has no address is told so; a module, that it may not. */
+function isModule(): boolean {
+  try {
+    (globalThis as unknown as { importScripts(address: string): void }).importScripts("http://");
+  } catch (reason) {
+    return reason instanceof TypeError;
+  }
+  return false;
+}
 
 function errorOf(thrown: unknown): PlainError {
   return (

@@ -11,12 +11,20 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { compile, fail, run, toolchain, VARIANTS } from "./cargo.mjs";
+import { Names, renamed } from "./names.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const XTASK = `target/debug/xtask${process.platform === "win32" ? ".exe" : ""}`;
 const RUST = ["Cargo.toml", "Cargo.lock", "src", "files", "boundary"];
 const STAMPS = "target/build-stamps.json";
+const ENGINE_GLUE = "js/wasm/attnscope.js";
+/** What wasm-opt is told that each variant may use. */
+const OPTIMIZING = {
+  simd128: ["--enable-simd"],
+  relaxed: ["--enable-simd", "--enable-relaxed-simd"],
+  threads: ["--enable-simd", "--enable-relaxed-simd", "--enable-threads"],
+};
 
 const npx = (command, ...args) => run(process.execPath, [`node_modules/${command}`, ...args]);
 
@@ -66,62 +74,72 @@ step("shaders", { inputs: ["src/shaders"], output: "js/gpu/shaders.ts" }, () => 
   writeFileSync("js/gpu/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
 });
 
-const GLUE = "js/wasm/attnscope.js";
+const wasmTools = () => [toolchain()?.name, toolchain("threads")?.name].join();
 
-step("wasm", { inputs: [...RUST, "bindings", "gpu"], output: GLUE, tool: toolchain()?.name }, () => {
-  rmSync("js/wasm", { recursive: true, force: true });
-  mkdirSync("js/wasm", { recursive: true });
-  const engines = Object.keys(VARIANTS).map((variant) => {
-    wasm("attnscope-bindings", variant, "attnscope", `attnscope_${variant}`);
-    return readFileSync(GLUE, "utf8");
-  });
-  // One glue serves every variant of the engine.
-  if (engines.some((glue) => glue !== engines[0])) fail("the variants need different glue");
-  wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
-  wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
-  for (const [variant, instruction] of [
-    ["simd128", "f32x4.mul"],
-    ["relaxed", "f32x4.relaxed_madd"],
-  ]) {
-    const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${variant}.wasm`];
-    const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
-    if (!text.includes(instruction)) fail(`the ${variant} engine holds no ${instruction}`);
-  }
-});
+step(
+  "wasm",
+  { inputs: [...RUST, "bindings", "gpu", "scripts/names.mjs"], output: ENGINE_GLUE, tool: wasmTools() },
+  () => {
+    rmSync("js/wasm", { recursive: true, force: true });
+    mkdirSync("js/wasm", { recursive: true });
+    const names = new Names();
+    const glues = Object.keys(VARIANTS).map((variant) => {
+      if (!toolchain(variant)) return console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
+      wasm("attnscope-bindings", variant, "attnscope", `attnscope_${variant}`, names);
+      return readFileSync(ENGINE_GLUE, "utf8");
+    });
+    // One glue serves every variant of the engine: that of the last, which knows memory that is shared.
+    if (glues[0] !== glues[1]) fail("the variants need different glue");
+    for (const [variant, ...instructions] of [
+      ["simd128", "f32x4.mul"],
+      ["relaxed", "f32x4.relaxed_madd"],
+      ["threads", "f32x4.relaxed_madd", "memory.atomic.wait32"],
+    ]) {
+      // What asks for threads gets an engine without.
+      if (!toolchain(variant)) cpSync("js/wasm/attnscope_relaxed.wasm", `js/wasm/attnscope_${variant}.wasm`);
+      const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${variant}.wasm`];
+      const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
+      const missing = toolchain(variant) && instructions.find((instruction) => !text.includes(instruction));
+      if (missing) fail(`the ${variant} engine holds no ${missing}`);
+    }
+    wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
+    wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
+  },
+);
 
 /** Compiles a crate to js/wasm/, a binary beside its glue. */
-function wasm(crate, variant, glue, binary) {
+function wasm(crate, variant, glue, binary, names = new Names()) {
   const out = `target/${variant}/bindgen`;
   const compiled = compile(crate, variant);
   const options = ["--experimental-reset-state-function", "--omit-default-module-path", "--target", "web"];
   run(XTASK, ["bindgen", compiled, ...options, "--out-dir", out, "--out-name", glue]);
-  const features = ["--enable-simd", ...(variant === "relaxed" ? ["--enable-relaxed-simd"] : [])];
-  const [from, to] = [`${out}/${glue}_bg.wasm`, `js/wasm/${binary}.wasm`];
-  const shorten = ["node_modules/binaryen/bin/wasm-opt", "--minify-imports-and-exports-and-modules", ...features];
-  const names = JSON.parse(execFileSync(process.execPath, [...shorten, from, "-o", to], { encoding: "utf8" }));
+  const to = `js/wasm/${binary}.wasm`;
+  writeFileSync(to, renamed(readFileSync(`${out}/${glue}_bg.wasm`), names));
   // Nothing lies in the first kilobyte but the end of the stack.
   const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
-  npx("binaryen/bin/wasm-opt", ...small, ...features, to, "-o", to);
+  npx("binaryen/bin/wasm-opt", ...small, ...OPTIMIZING[variant], to, "-o", to);
   writeFileSync(`js/wasm/${glue}.js`, withNames(readFileSync(`${out}/${glue}.js`, "utf8"), names));
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
   // left out.
   const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");
   writeFileSync(
     `js/wasm/${glue}.d.ts`,
-    types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^ {4}readonly .*\n/gm, ""),
+    types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^ {4}readonly (?!memory).*\n/gm, ""),
   );
 }
 
 /** The glue with the names by which it and its WebAssembly call each other, which were shortened there. */
-function withNames(glue, { imports, exports }) {
-  const [[module]] = imports;
-  const [imported, exported] = [new Map(imports.map(([, name, short]) => [name, short])), new Map(exports)];
-  return glue
-    .replace(`"${module}": import0`, "a: import0")
-    .replaceAll(/^( {8})(\w+)(: function)/gm, (line, indent, name, rest) =>
-      imported.has(name) ? `${indent}${imported.get(name)}${rest}` : line,
-    )
-    .replaceAll(/\bwasm\.(\w+)/g, (call, name) => (exported.has(name) ? `wasm.${exported.get(name)}` : call));
+function withNames(glue, names) {
+  return (
+    glue
+      .replace(/"[^"]+": import0/, "a: import0")
+      .replaceAll(/^( {8})(\w+)(: function)/gm, (line, indent, name, rest) =>
+        names.of(name) ? `${indent}${names.of(name)}${rest}` : line,
+      )
+      .replaceAll(/\bwasm\.(\w+)/g, (call, name) => (names.of(name) ? `wasm.${names.of(name)}` : call))
+      // Shared memory is made for an engine that imports it, and only for it.
+      .replace(/^( {8})memory: (memory \|\| new .*),$/m, "$1get memory() { return $2; },")
+  );
 }
 
 step(

@@ -1,4 +1,4 @@
-// Bundles what must be one file, to bundled/:
+// Shrinks the glue in dist/wasm/, and bundles what must be one file, to bundled/:
 //   attnscope.global.js      the package for classic scripts
 //   attnscope.anywidget.js   a widget for notebooks
 //   attnscope.gpu.js         what computes on graphics processors, which the engine loads by its address
@@ -9,6 +9,11 @@ import { build } from "rolldown";
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const NOTICE = "/*! attnscope, MIT OR Apache-2.0, and d3-format, ISC: see NOTICE */";
+
+for (const glue of ["attnscope", "attnscope_files"]) {
+  const file = `dist/wasm/${glue}.js`;
+  await build({ input: file, output: { file, format: "esm", minify: true } });
+}
 
 const bundles = await build([
   {

@@ -14,8 +14,17 @@ const BUILD_STD = {
 };
 const DEBIAN = { cargo: "/usr/bin/cargo", rustc: "/usr/bin/rustc" };
 
-/** The engine's builds, each with the features that it needs of the runtime. */
-export const VARIANTS = { simd128: "+simd128", relaxed: "+simd128,+relaxed-simd" };
+// Memory that threads share is made outside; each of these is needed, or the memory is silently not shared.
+const SHARED = ["--shared-memory", "--import-memory", "--max-memory=4294967296"].concat(
+  ["__wasm_init_tls", "__tls_size", "__tls_align", "__tls_base"].map((name) => `--export=${name}`),
+);
+
+/** The engine's builds: the features that each needs of the runtime, and what the linker is told. */
+export const VARIANTS = {
+  simd128: { features: "+simd128", link: [] },
+  relaxed: { features: "+simd128,+relaxed-simd", link: [] },
+  threads: { features: "+simd128,+relaxed-simd,+atomics", link: SHARED },
+};
 
 /** What a program prints, or "" where it is missing or fails. */
 export function ask(command, ...args) {
@@ -43,11 +52,11 @@ function hasSources(rustc) {
   return root !== "" && existsSync(path.join(root, "lib/rustlib/src/rust/library/std/Cargo.toml"));
 }
 
-/** The toolchain that compiles to WebAssembly here, or null. */
-export function toolchain(only = process.env.WASM_TOOLCHAIN ?? "auto") {
+/** The toolchain that compiles to WebAssembly here, or null. Threads need the standard library compiled for them. */
+export function toolchain(variant = "simd128", only = process.env.WASM_TOOLCHAIN ?? "auto") {
   if (only !== "debian") {
     const name = ask("rustc", "--version");
-    if (hasTarget("rustc")) return { name, cargo: "cargo", args: [], flags: [], env: {} };
+    if (hasTarget("rustc") && variant !== "threads") return { name, cargo: "cargo", args: [], flags: [], env: {} };
     if (hasSources("rustc")) return { name, cargo: "cargo", ...BUILD_STD, env: { RUSTC_BOOTSTRAP: "1" } };
   }
   if (only !== "rustup" && existsSync(DEBIAN.cargo) && hasSources(DEBIAN.rustc)) {
@@ -66,15 +75,16 @@ export function toolchain(only = process.env.WASM_TOOLCHAIN ?? "auto") {
 export function compile(crate, variant = "simd128") {
   const targetDir = `target/${variant}`;
   // Without the second flag LLVM's loop strength reduction may split the constant offsets of the kernels' loads.
-  const kernels = `-Ctarget-feature=${VARIANTS[variant]} -Cllvm-args=-disable-lsr`;
+  const { features, link } = VARIANTS[variant];
+  const kernels = `-Ctarget-feature=${features} -Cllvm-args=-disable-lsr`;
   // The binary names its sources in messages of panics: not where they lie on this machine.
   const crates = `${process.env.CARGO_HOME ?? path.join(homedir(), ".cargo")}/registry/src`;
   const { cargo, args, flags, env } =
-    toolchain() ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
+    toolchain(variant) ?? fail(`no Rust toolchain compiles to ${TARGET}: run node scripts/setup.mjs`);
   const library = `${ask(env.RUSTC ?? "rustc", "--print", "sysroot")}/lib/rustlib/src/rust/library`;
   const places = { [crates]: "crates", [library]: "rust", [process.cwd()]: "attnscope" };
   const remap = Object.entries(places).map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
-  const RUSTFLAGS = [kernels, ...flags, ...remap].join(" ");
+  const RUSTFLAGS = [kernels, ...flags, ...link.map((flag) => `-Clink-arg=${flag}`), ...remap].join(" ");
   const build = ["build", "--release", "-p", crate, "--target", TARGET, "--target-dir", targetDir, ...args];
   run(cargo, build, { ...env, RUSTFLAGS });
   return `${targetDir}/${TARGET}/release/${crate.replaceAll("-", "_")}.wasm`;

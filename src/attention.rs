@@ -5,12 +5,13 @@ use std::sync::Arc;
 use crate::config::{EmptyRow, ScaledDotProductOptions};
 use crate::error::{AttnError, Result};
 use crate::mask::{Mask, ResolvedMask};
-use crate::recipe::{Attended, Made, Recipe, StepId};
+use crate::recipe::{Attended, Made, Recipe, StepId, at_a_time};
 use crate::tensor::Tensor;
 use crate::text::Listed;
 use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 use attnscope_kernels::attention::Weighing;
 use attnscope_kernels::matmul::MC;
+use attnscope_kernels::threads;
 
 /// How the scores become the context.
 pub(crate) struct Attend {
@@ -47,8 +48,10 @@ pub(crate) fn attend(recipe: &mut Recipe, layer: usize, [query, key, value]: [St
     // Where nobody asks for the stages between, all at once.
     if !recipe.keeps() && how.dropout.is_none() {
         let Attend { scale, softcap, mask, mask_fill: fill, head_mask, .. } = how;
-        // The keys and values of a head in the order of the tiles, and a block of weights where they are not kept.
-        recipe.count(n_k * (d_k + d_v + if how.need_weights { 0 } else { MC.min(n_q) }));
+        // Keys and values of some heads in the order of the tiles, and each thread's block of weights where they are not kept.
+        let threads = threads::count(usize::MAX);
+        let packed = at_a_time(threads).min(batch * heads) * n_k * (d_k + d_v);
+        recipe.count(packed + if how.need_weights { 0 } else { threads * MC.min(n_q) * n_k });
         let weighing = Weighing { scale, softcap, fill, zero_empty_rows };
         let place = how.need_weights.then(|| Made::Given(Vec::new()));
         let weights = place.map(|place| recipe.push(layer, (how.named)(Stage::Weights), matrix, place));

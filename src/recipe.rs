@@ -2,6 +2,7 @@
 //! in `explain.rs` it is opened for one cell. The arithmetic of a stage is therefore said once.
 
 use std::borrow::Cow;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,12 +14,13 @@ use crate::mask::ResolvedMask;
 use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
 use crate::trace::Stage;
-use attnscope_kernels::attention::{HeadMask, KeysAndValues, Weighing, attend_head};
+use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend};
 use attnscope_kernels::layer_norm::layer_norm_row;
-use attnscope_kernels::matmul::{MC, Matrix, Packed, matmul_packed};
+use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, matmul_packed};
 use attnscope_kernels::rms_norm::rms_norm_row;
 use attnscope_kernels::rotary::rotate_row;
 use attnscope_kernels::softmax::softmax_row;
+use attnscope_kernels::threads;
 
 /// The place of a step in its recipe.
 pub(crate) type StepId = usize;
@@ -460,7 +462,7 @@ impl Recipe {
         for id in steps {
             // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
             let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
-            own.resize(end.max(own.len()), 0.0);
+            grow(own, end);
             if let Made::Given(given) = &mut self.steps[id].made {
                 let given = std::mem::take(given);
                 own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
@@ -538,7 +540,7 @@ impl Recipe {
                 }
             }
             Made::Rotated { from, rotation } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, _| {});
+                self.elementwise(step, *from, rows, earlier, out, progress, &|_, _| {});
                 let pairs = rotation.cos.width();
                 for (batch, head) in heads_of(step) {
                     for i in rows.clone() {
@@ -551,7 +553,7 @@ impl Recipe {
             }
             Made::Positioned { from, table } => {
                 let n = step.shape[1];
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|first, rows| {
                     for (i, row) in (first..).zip(rows.chunks_exact_mut(width)) {
                         let positions = &table.data[i % n * width..];
                         row.iter_mut().zip(positions).for_each(|(x, position)| *x += position);
@@ -588,18 +590,18 @@ impl Recipe {
                 self.attend(step, [*query, *key, *value], how, earlier, weights, out, progress);
             }
             Made::Scaled { from, factor } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
                     rows.iter_mut().for_each(|x| *x *= factor);
                 });
             }
             Made::Softcap { from, cap } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
                     rows.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
                 });
             }
             Made::Masked { from, mask: Some(mask), fill } => {
                 let [_, heads, n_q, _] = step.shape[..] else { unreachable!("scores are cut into heads") };
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|first, rows| {
                     for (row, scores) in (first..).zip(rows.chunks_exact_mut(width)) {
                         let matrix = mask.matrix(row / n_q / heads, row / n_q % heads);
                         apply_mask(mask, matrix + row % n_q * width, *fill, scores);
@@ -607,7 +609,7 @@ impl Recipe {
                 });
             }
             Made::Softmax { from, zero_empty_rows } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
                     for row in rows.chunks_exact_mut(width) {
                         if *zero_empty_rows && row.iter().all(|&x| x == f32::NEG_INFINITY) {
                             row.fill(0.0);
@@ -618,13 +620,13 @@ impl Recipe {
                 });
             }
             Made::Activated { from, activation } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
                     rows.iter_mut().for_each(|x| *x = activate(*activation, *x));
                 });
             }
             Made::Norm { from, norm } => {
                 let bias = norm.bias.as_ref().map(|bias| &bias.data[..]);
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
                     for row in rows.chunks_exact_mut(width) {
                         match norm.kind {
                             NormKind::Layer => layer_norm_row(row, &norm.weight.data, bias, norm.eps),
@@ -634,26 +636,26 @@ impl Recipe {
                 });
             }
             Made::Dropped { from, factors } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, progress, &|first, rows| {
                     rows.iter_mut().zip(&factors[first * width..]).for_each(|(x, factor)| *x *= factor);
                 });
             }
             Made::Sum { left, right } => {
                 let right = earlier.from(self.steps[*right].offset);
-                self.elementwise(step, *left, rows, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *left, rows, earlier, out, progress, &|first, rows| {
                     rows.iter_mut().zip(&right[first * width..]).for_each(|(sum, x)| *sum += x);
                 });
             }
             Made::Product { left, right } => {
                 let right = earlier.from(self.steps[*right].offset);
-                self.elementwise(step, *left, rows, earlier, out, progress, &mut |first, rows| {
+                self.elementwise(step, *left, rows, earlier, out, progress, &|first, rows| {
                     rows.iter_mut().zip(&right[first * width..]).for_each(|(product, x)| *product *= x);
                 });
             }
         }
     }
 
-    /// Head by head; `weights` is empty where they are not wanted.
+    /// Some heads at a time; `weights` is empty where they are not wanted.
     #[allow(clippy::too_many_arguments)]
     fn attend(
         &self,
@@ -666,33 +668,41 @@ impl Recipe {
         progress: &mut Progress,
     ) {
         let [query, key, value] = inputs.map(|id| &self.steps[id]);
-        let (n_q, n_k, row_stride) = (step.shape[2], key.shape[2], step.strides[2]);
+        let (n_q, n_k) = (step.shape[2], key.shape[2]);
         let visible = how.mask.as_ref().map(|mask| mask.visible());
-        let mut shared: Option<((usize, usize), KeysAndValues)> = None;
-        for (index, (batch, head)) in heads_of(step).enumerate() {
-            let place = (batch, shared_head(step, key, head));
-            if shared.as_ref().is_none_or(|(packed, _)| *packed != place) {
-                let [keys, values] = [key, value].map(|step| step.head(earlier, place.0, place.1));
-                shared = Some((place, KeysAndValues::new(keys, values)));
-            }
-            let Some((_, kv)) = &shared else { unreachable!("packed above") };
-            let mask = how.mask.as_ref().zip(visible.as_ref()).map(|(mask, visible)| {
-                let start = mask.matrix(batch, head);
-                HeadMask {
-                    allowed: &mask.allowed[start..],
-                    bias: mask.bias.as_ref().map(|bias| &bias[start..]),
-                    visible: &visible[start / n_k..],
-                }
+        let threads = threads::count(progress.cost as usize * step.size());
+        let mut weights = weights.chunks_exact_mut(n_q * n_k);
+        let mut heads = heads_of(step).zip(heads_mut(step, out));
+        let sharing = step.shape[1] / key.shape[1];
+        for places in heads_of(key).collect::<Vec<_>>().chunks(at_a_time(threads)) {
+            // 1. The keys and values, each for all heads that share them.
+            let mut packed: Vec<Option<KeysAndValues>> = places.iter().map(|_| None).collect();
+            threads::each(threads, packed.iter_mut().zip(places), |_: &mut (), (packed, &(batch, head))| {
+                let [keys, values] = [key, value].map(|step| step.head(earlier, batch, head));
+                *packed = Some(KeysAndValues::new(keys, values));
             });
-            let weights = if weights.is_empty() { None } else { Some(&mut weights[index * n_q * n_k..][..n_q * n_k]) };
-            let out = &mut out[step.at(&[batch, head, 0, 0]) - step.offset..];
-            attend_head(query.head(earlier, batch, head), kv, mask, how.weighing, weights, out, row_stride);
-            if let Some(factors) = &how.head_mask {
-                for i in 0..n_q {
-                    out[i * row_stride..][..step.width()].iter_mut().for_each(|x| *x *= factors[head]);
+            // 2. The queries, each block by itself.
+            let mut blocks = Vec::new();
+            for kv in packed.iter().flatten() {
+                for ((batch, head), context) in heads.by_ref().take(sharing) {
+                    let mask = how.mask.as_ref().zip(visible.as_ref()).map(|(mask, visible)| {
+                        let start = mask.matrix(batch, head);
+                        HeadMask {
+                            allowed: &mask.allowed[start..],
+                            bias: mask.bias.as_ref().map(|bias| &bias[start..]),
+                            visible: &visible[start / n_k..],
+                        }
+                    });
+                    let query = query.head(earlier, batch, head);
+                    let factor = how.head_mask.as_ref().map(|factors| factors[head]);
+                    let queries = Queries { query, mask, weights: weights.next(), context, factor };
+                    blocks.extend(queries.blocks(n_k).map(|queries| (queries, kv)));
                 }
             }
-            progress.add(n_q * step.width());
+            threads::each(threads, blocks.into_iter(), |spare: &mut Vec<f32>, (queries, kv)| {
+                attend(queries, kv, how.weighing, spare);
+            });
+            progress.add(places.len() * sharing * n_q * step.width());
         }
     }
 
@@ -706,18 +716,25 @@ impl Recipe {
         earlier: Numbers,
         out: &mut [f32],
         progress: &mut Progress,
-        act: &mut dyn FnMut(usize, &mut [f32]),
+        act: &(dyn Fn(usize, &mut [f32]) + Sync),
     ) {
         let (from, width) = (self.steps[from].offset, step.width());
         let most = (BLOCK / width).max(1);
         for span in step.spans(rows) {
-            let firsts = span.clone().step_by(most);
-            for (first, numbers) in firsts.zip(out[span.start * width..span.end * width].chunks_mut(most * width)) {
-                if from != step.offset {
-                    numbers.copy_from_slice(&earlier.from(from + first * width)[..numbers.len()]);
-                }
-                act(first, numbers);
-                progress.add(numbers.len());
+            let threads = threads::count(progress.cost as usize * span.len() * width);
+            let some = most * at_a_time(threads);
+            let firsts = span.clone().step_by(some);
+            for (first, numbers) in firsts.zip(out[span.start * width..span.end * width].chunks_mut(some * width)) {
+                let size = numbers.len();
+                let parts = numbers.chunks_mut(most * width).enumerate();
+                threads::each(threads, parts, |_: &mut (), (part, numbers)| {
+                    let first = first + part * most;
+                    if from != step.offset {
+                        numbers.copy_from_slice(&earlier.from(from + first * width)[..numbers.len()]);
+                    }
+                    act(first, numbers);
+                });
+                progress.add(size);
             }
         }
     }
@@ -729,11 +746,23 @@ fn reserve(size: u64, max_bytes: usize) -> Result<Vec<f32>> {
     Ok(numbers)
 }
 
+/// Fills up with zeros to a length for which there is room.
+fn grow(numbers: &mut Vec<f32>, length: usize) {
+    let more = length.saturating_sub(numbers.len());
+    let room = &mut numbers.spare_capacity_mut()[..more];
+    threads::each(threads::count(LIGHT * more), room.chunks_mut(BLOCK), |_: &mut (), room| {
+        room.fill(MaybeUninit::new(0.0));
+    });
+    // SAFETY: all of it was filled.
+    unsafe { numbers.set_len(length.max(numbers.len())) }
+}
+
 /// A product, some rows at a time.
 fn multiply(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize, progress: &mut Progress) {
-    let (rows, columns) = (a.shape().0, b.columns());
-    for start in (0..rows).step_by(4 * MC) {
-        let part = start..rows.min(start + 4 * MC);
+    let ((rows, depth), columns) = (a.shape(), b.columns());
+    let most = MC * at_a_time(threads::count(rows * depth * columns)).max(4);
+    for start in (0..rows).step_by(most) {
+        let part = start..rows.min(start + most);
         matmul_packed(a.rows(part.clone()), b, bias, &mut out[start * out_stride..], out_stride);
         progress.add(part.len() * columns);
     }
@@ -745,6 +774,24 @@ fn row_major(shape: &[usize]) -> Vec<usize> {
         strides[axis - 1] = strides[axis] * shape[axis];
     }
     strides
+}
+
+/// How many pieces of work at a time: so many for each thread that none waits long for the last, of one thread each by itself.
+pub(crate) fn at_a_time(threads: usize) -> usize {
+    if threads == 1 { 1 } else { 4 * threads }
+}
+
+/// The place of each head of a step, `out` being that of all.
+fn heads_mut<'a>(step: &Step, out: &'a mut [f32]) -> impl Iterator<Item = MatrixMut<'a>> {
+    let [_, heads, n, width] = step.shape[..] else { unreachable!("heads are cut") };
+    let are_beside = step.strides[2] != width;
+    out.chunks_exact_mut(heads * n * width).take(step.shape[0]).flat_map(move |out| -> Vec<_> {
+        if are_beside {
+            MatrixMut::new(out, n, heads * width, heads * width).column_blocks(width).collect()
+        } else {
+            MatrixMut::new(out, heads * n, width, width).row_blocks(n).collect()
+        }
+    })
 }
 
 fn heads_of(step: &Step) -> impl Iterator<Item = (usize, usize)> {

@@ -4,19 +4,23 @@ import { startCrate } from "../crate.mjs";
 
 export const kind = "ours";
 export const name = "attnscope";
-export const variants = ["simd128", "relaxed", "relaxed in a worker"];
+export const variants = ["simd128", "relaxed", "relaxed in a worker", "threads in a worker"];
 
 export const MAX_BYTES = 2 ** 31;
 
-export async function start(variant, { threads }) {
+/** Of several threads the others are beside it with one. */
+export const threadsOf = (variant, threads) => (variant.startsWith("threads") ? threads : 1);
+
+export async function start(variant, { threads: most }) {
+  const threads = threadsOf(variant, most);
   const [build] = variant.split(" ");
   const worker = build !== variant;
   // A copy of the package for each build, since a page loads the engine's WebAssembly once.
   const { createEngine, mask } = await import(`../../target/bench/${build}/index.js`);
   const wasm = new URL(`../../target/bench/${build}/wasm/attnscope_${build}.wasm`, import.meta.url);
   const engine = await createEngine({ worker, threads, maxBytes: MAX_BYTES, wasm });
-  if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} thread so far`);
-  const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads });
+  if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} of ${threads} threads`);
+  const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads: 1 });
   const passes = passesOf(engine, mask);
   return worker ? { mha: passes.mha } : { matmul, ...passes };
 }

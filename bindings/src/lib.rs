@@ -7,6 +7,7 @@ mod read;
 
 use std::borrow::Cow;
 
+use attnscope::kernels::threads;
 use attnscope::torch::Generator;
 use attnscope::{
     AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
@@ -29,6 +30,30 @@ pub fn build() -> String {
 #[wasm_bindgen(js_name = kernelName)]
 pub fn kernel_name() -> String {
     attnscope::kernel_name().into()
+}
+
+/// From here on at most so many threads share a piece of work.
+#[wasm_bindgen(js_name = limitThreads)]
+pub fn limit_threads(threads: usize) {
+    threads::limit(threads);
+}
+
+/// Helps the thread that calls the engine, which shares its memory with this one; returns when this helper is dismissed.
+#[wasm_bindgen]
+pub fn help(number: usize) {
+    threads::help(number);
+}
+
+/// What is left to say of a helper that died in [`help`].
+#[wasm_bindgen(js_name = helperDied)]
+pub fn helper_died() {
+    threads::leave(true);
+}
+
+/// Sends the helpers with numbers below this away.
+#[wasm_bindgen]
+pub fn dismiss(below: usize) {
+    threads::dismiss(below);
 }
 
 fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {

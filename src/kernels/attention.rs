@@ -1,10 +1,10 @@
-//! One head's attention in one sweep: a block of queries at a time, its scores become weights and mix the values while they
-//! are still in the cache. Keys that a mask hides from a whole block are never met.
+//! One head's attention in one sweep: of a block of queries the scores become weights and mix the values while they are still
+//! in the cache. Keys that a mask hides from the whole block are never met.
 
 use std::ops::Range;
 
 use super::exp::LOWEST;
-use super::matmul::{MC, Matrix, Packed, matmul_part};
+use super::matmul::{MC, Matrix, MatrixMut, Packed, matmul_part};
 use super::softmax::{largest, shares};
 
 /// How scores become weights.
@@ -20,7 +20,7 @@ pub struct Weighing {
     pub zero_empty_rows: bool,
 }
 
-/// The mask of one head, each matrix `[n_q, n_k]`.
+/// The mask of one head from some query on, each matrix `[n_q, n_k]`.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadMask<'a> {
     /// 1 where the query may attend to the key, else 0.
@@ -29,6 +29,40 @@ pub struct HeadMask<'a> {
     pub bias: Option<&'a [f32]>,
     /// For each query from its first to behind its last key that is not hidden.
     pub visible: &'a [Range<usize>],
+}
+
+/// Queries of a head, what they may attend to, and where what they give goes.
+pub struct Queries<'a> {
+    /// `[n_q, d_k]`
+    pub query: Matrix<'a>,
+    /// The mask.
+    pub mask: Option<HeadMask<'a>>,
+    /// `[n_q, n_k]`, where the weights are wanted.
+    pub weights: Option<&'a mut [f32]>,
+    /// `[n_q, d_v]`
+    pub context: MatrixMut<'a>,
+    /// What the context is multiplied by.
+    pub factor: Option<f32>,
+}
+
+impl<'a> Queries<'a> {
+    /// As many queries at a time as [`attend`] is quick with.
+    pub fn blocks(self, n_k: usize) -> impl Iterator<Item = Self> {
+        let Self { query, mask, weights, context, factor } = self;
+        let n_q = query.shape().0;
+        let mut weights = weights.map(|weights| weights.chunks_mut(MC * n_k));
+        (0..n_q).step_by(MC).zip(context.row_blocks(MC)).map(move |(start, context)| Self {
+            query: query.rows(start..n_q.min(start + MC)),
+            mask: mask.map(|mask| HeadMask {
+                allowed: &mask.allowed[start * n_k..],
+                bias: mask.bias.map(|bias| &bias[start * n_k..]),
+                visible: &mask.visible[start..],
+            }),
+            weights: weights.as_mut().and_then(Iterator::next),
+            context,
+            factor,
+        })
+    }
 }
 
 /// The keys and values of a head, in the order in which tiles read them.
@@ -50,58 +84,49 @@ impl KeysAndValues {
     }
 }
 
-/// softmax(query · keysᵀ · scale + mask) · values. `query` is `[n_q, d_k]`, the `weights` `[n_q, n_k]` where they are wanted, row
-/// `i` of the `context` `[n_q, d_v]` starts at `i * stride`.
+/// context = softmax(query · keysᵀ · scale + mask) · values. Weights that nobody wants go into `spare`.
 ///
 /// The numbers are those of the passes one by one: what is left out would have been multiplied by a weight of exactly 0.
-pub fn attend_head(
-    query: Matrix,
-    kv: &KeysAndValues,
-    mask: Option<HeadMask>,
-    how: Weighing,
-    mut weights: Option<&mut [f32]>,
-    context: &mut [f32],
-    stride: usize,
-) {
+pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, spare: &mut Vec<f32>) {
+    let Queries { query, mask, weights, mut context, factor } = queries;
     let (n_q, d_k) = query.shape();
     let KeysAndValues { n_k, d_v, .. } = *kv;
-    let mut spare = vec![0.0; if weights.is_some() { 0 } else { MC.min(n_q) * n_k }];
-    for start in (0..n_q).step_by(MC) {
-        let rows = start..n_q.min(start + MC);
-        let block = match &mut weights {
-            Some(weights) => &mut weights[rows.start * n_k..rows.end * n_k],
-            None => &mut spare[..rows.len() * n_k],
-        };
-        // 1. The block's queries meet the keys that any of them sees.
-        let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[rows.clone()]));
-        if !seen.is_empty() {
-            let queries = query.rows(rows.clone());
-            matmul_part(queries, &kv.keys, 0..d_k, seen.clone(), None, &mut block[seen.start..], n_k);
+    let weights = weights.unwrap_or_else(|| {
+        spare.resize(spare.len().max(n_q * n_k), 0.0);
+        &mut spare[..n_q * n_k]
+    });
+    // 1. The queries meet the keys that any of them sees.
+    let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[..n_q]));
+    if !seen.is_empty() {
+        let mut scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
+        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), None, &mut scores);
+    }
+    // 2. Scale, cap and mask each row.
+    let mut is_sparse = kv.is_finite && !seen.is_empty();
+    for (i, row) in weights.chunks_exact_mut(n_k).enumerate() {
+        score(&mut row[seen.clone()], i * n_k + seen.start, mask, how);
+        // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum.
+        let max = largest(&row[seen.clone()]);
+        is_sparse &= max.is_finite() && max + LOWEST > how.fill;
+    }
+    // 3. Each row becomes shares; where hidden keys count, over all of it.
+    let counted = if is_sparse { seen.clone() } else { 0..n_k };
+    for row in weights.chunks_exact_mut(n_k) {
+        let unseen = if is_sparse { 0.0 } else { how.fill };
+        row[..seen.start].fill(unseen);
+        row[seen.end..].fill(unseen);
+        let max = largest(&row[counted.clone()]);
+        if how.zero_empty_rows && max == f32::NEG_INFINITY {
+            row.fill(0.0);
+        } else {
+            shares(&mut row[counted.clone()], max);
         }
-        // 2. Scale, cap and mask each row.
-        let mut is_sparse = kv.is_finite && !seen.is_empty();
-        for (i, row) in rows.clone().zip(block.chunks_exact_mut(n_k)) {
-            score(&mut row[seen.clone()], i * n_k + seen.start, mask, how);
-            // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum.
-            let max = largest(&row[seen.clone()]);
-            is_sparse &= max.is_finite() && max + LOWEST > how.fill;
-        }
-        // 3. Each row becomes shares; where hidden keys count, over all of it.
-        let counted = if is_sparse { seen.clone() } else { 0..n_k };
-        for row in block.chunks_exact_mut(n_k) {
-            let unseen = if is_sparse { 0.0 } else { how.fill };
-            row[..seen.start].fill(unseen);
-            row[seen.end..].fill(unseen);
-            let max = largest(&row[counted.clone()]);
-            if how.zero_empty_rows && max == f32::NEG_INFINITY {
-                row.fill(0.0);
-            } else {
-                shares(&mut row[counted.clone()], max);
-            }
-        }
-        // 4. The shares mix the values.
-        let shares = Matrix::new(&block[counted.start..], rows.len(), counted.len(), n_k);
-        matmul_part(shares, &kv.values, counted, 0..d_v, None, &mut context[rows.start * stride..], stride);
+    }
+    // 4. The shares mix the values.
+    let shares = Matrix::new(&weights[counted.start..], n_q, counted.len(), n_k);
+    matmul_part(shares, &kv.values, counted, 0..d_v, None, &mut context);
+    if let Some(factor) = factor {
+        (0..n_q).for_each(|i| context.row(i).iter_mut().for_each(|x| *x *= factor));
     }
 }
 

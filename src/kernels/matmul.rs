@@ -6,9 +6,11 @@
 //! fills them with a tile of 6 x 8, twelve sums beside three operands; multiply and add need one more for each product, and
 //! then 6 x 8 spills where 4 x 8 does not.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::lanes::{Lanes, NAME};
+use super::threads;
 
 /// Rows of a tile.
 const MR: usize = if matches!(NAME.as_bytes(), b"relaxed-simd") { 6 } else { 4 };
@@ -18,6 +20,8 @@ const NR: usize = 8;
 const KC: usize = 256;
 /// Rows of a block of `a`: 96 kB, which stays in the second-level cache.
 pub const MC: usize = 96;
+/// What the rows of a thread's part are a multiple of: whole tiles of either height.
+const TILES: usize = 12;
 
 /// A matrix seen through strides: element (row, column) lies at `row * row_stride + column * column_stride`.
 #[derive(Clone, Copy)]
@@ -66,6 +70,76 @@ impl<'a> Matrix<'a> {
 
     fn at(&self, row: usize, column: usize) -> f32 {
         self.data[row * self.row_stride + column * self.column_stride]
+    }
+}
+
+/// A matrix that is written: rows of numbers side by side, `row_stride` apart. What lies between the rows may be another's.
+pub struct MatrixMut<'a> {
+    start: *mut f32,
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+    numbers: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: it is the only way to its numbers, as `&mut [f32]` is.
+unsafe impl Send for MatrixMut<'_> {}
+
+impl<'a> MatrixMut<'a> {
+    /// A view of `rows` rows, `row_stride` apart, of `columns` numbers each.
+    ///
+    /// # Panics
+    /// Where the view reaches past the data, or rows into each other.
+    pub fn new(data: &'a mut [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(columns <= row_stride || rows <= 1, "rows of a matrix overlap");
+        assert!(rows.saturating_sub(1) * row_stride + columns <= data.len(), "a matrix view reaches past its data");
+        Self { start: data.as_mut_ptr(), rows, columns, row_stride, numbers: PhantomData }
+    }
+
+    /// Some rows and columns.
+    ///
+    /// # Safety
+    /// Nobody else has any of them while the part lives.
+    unsafe fn part(&self, rows: Range<usize>, columns: Range<usize>) -> Self {
+        assert!(rows.end <= self.rows && columns.end <= self.columns, "a part reaches past its matrix");
+        // SAFETY: the view lies within its data.
+        let start = unsafe { self.start.add(rows.start * self.row_stride + columns.start) };
+        Self { start, rows: rows.len(), columns: columns.len(), ..*self }
+    }
+
+    /// Cut into blocks of so many rows, the last of what is left.
+    pub fn row_blocks(self, height: usize) -> impl ExactSizeIterator<Item = Self> {
+        (0..self.rows.div_ceil(height)).map(move |block| {
+            let start = block * height;
+            // SAFETY: blocks have no row in common, and each is given once.
+            unsafe { self.part(start..self.rows.min(start + height), 0..self.columns) }
+        })
+    }
+
+    /// Cut into blocks of so many columns, the last of what is left.
+    pub fn column_blocks(self, width: usize) -> impl ExactSizeIterator<Item = Self> {
+        (0..self.columns.div_ceil(width)).map(move |block| {
+            let start = block * width;
+            // SAFETY: blocks have no column in common, and each is given once.
+            unsafe { self.part(0..self.rows, start..self.columns.min(start + width)) }
+        })
+    }
+
+    /// The numbers of a row.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn row(&mut self, row: usize) -> &mut [f32] {
+        assert!(row < self.rows, "a matrix has fewer rows");
+        // SAFETY: the view lies within its data and is the only way to it.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.row_stride), self.columns) }
+    }
+
+    /// Where a tile's first number lies.
+    fn corner(&mut self, row: usize, column: usize) -> *mut f32 {
+        assert!(row + MR <= self.rows && column + NR <= self.columns, "a tile hangs over");
+        // SAFETY: the view lies within its data.
+        unsafe { self.start.add(row * self.row_stride + column) }
     }
 }
 
@@ -124,7 +198,22 @@ pub fn matmul(a: Matrix, b: Matrix, bias: Option<&[f32]>, out: &mut [f32], out_s
 /// # Panics
 /// Where the shapes do not fit each other.
 pub fn matmul_packed(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize) {
-    matmul_part(a, b, 0..b.k, 0..b.n, bias, out, out_stride);
+    let mut out = MatrixMut::new(out, a.rows, b.n, out_stride);
+    let threads = threads::count(a.rows * b.k * b.n);
+    if threads == 1 {
+        return matmul_part(a, b, 0..b.k, 0..b.n, bias, &mut out);
+    }
+    // Some parts for each thread, so that none waits long for the last: rows, and where these are few, columns as well.
+    let height = (a.rows / (4 * threads)).next_multiple_of(TILES).clamp(TILES, MC / 2);
+    let across = (2 * threads).div_ceil(a.rows.div_ceil(height));
+    let width = b.n.div_ceil(across).next_multiple_of(NR);
+    let columns = out.column_blocks(width).enumerate();
+    let parts: Vec<_> =
+        columns.flat_map(|(j, out)| out.row_blocks(height).enumerate().map(move |(i, out)| (i, j, out))).collect();
+    threads::each(threads, parts.into_iter(), |_: &mut (), (i, j, mut out)| {
+        let (start, columns) = (i * height, j * width..b.n.min((j + 1) * width));
+        matmul_part(a.rows(start..a.rows.min(start + height)), b, 0..b.k, columns, bias, &mut out);
+    });
 }
 
 /// The product with rows `k` of `b`, and only columns `n` of it; `n` starts at a multiple of 8. `a` has as many columns as
@@ -138,13 +227,11 @@ pub(crate) fn matmul_part(
     k: Range<usize>,
     n: Range<usize>,
     bias: Option<&[f32]>,
-    out: &mut [f32],
-    out_stride: usize,
+    out: &mut MatrixMut,
 ) {
     let m = a.rows;
     assert!(a.columns == k.len() && k.end <= b.k && n.end <= b.n && n.start.is_multiple_of(NR), "sizes differ");
-    assert!(n.len() <= out_stride || m == 1);
-    assert!((m - 1) * out_stride + n.len() <= out.len(), "the product reaches past its output");
+    assert!((out.rows, out.columns) == (m, n.len()), "the output has another size");
     assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
 
     let mut a_panels = vec![0.0; MC.min(m).next_multiple_of(MR) * KC.min(k.len())];
@@ -160,7 +247,7 @@ pub(crate) fn matmul_part(
                 let b_panel = b.panel(k0..k0 + depth, j);
                 for i in (0..mc).step_by(MR) {
                     let a_panel = &a_panels[i * depth..][..MR * depth];
-                    let corner = (m0 + i) * out_stride + j - n.start;
+                    let (row, column) = (m0 + i, j - n.start);
                     let (rows, columns) = (MR.min(mc - i), NR.min(n.end - j));
                     // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
                     let onto = match bias {
@@ -169,17 +256,17 @@ pub(crate) fn matmul_part(
                         None => Onto::Nothing,
                     };
                     if rows == MR && columns == NR {
-                        tile(a_panel, b_panel, &onto, &mut out[corner..], out_stride);
+                        tile(a_panel, b_panel, &onto, out, row, column);
                         continue;
                     }
                     // 3. A tile that hangs over the edge goes by way of a buffer.
-                    tile(a_panel, b_panel, &Onto::Nothing, &mut edge, NR);
-                    for row in 0..rows {
-                        let to = &mut out[corner + row * out_stride..][..columns];
-                        for (column, (to, &sum)) in to.iter_mut().zip(&edge[row * NR..]).enumerate() {
+                    tile(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
+                    for (r, sums) in edge.chunks_exact(NR).take(rows).enumerate() {
+                        let to = &mut out.row(row + r)[column..][..columns];
+                        for (c, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
                             *to = match onto {
                                 Onto::Nothing => sum,
-                                Onto::Row(bias) => sum + bias[column],
+                                Onto::Row(bias) => sum + bias[c],
                                 Onto::Out => sum + *to,
                             };
                         }
@@ -254,13 +341,14 @@ enum Onto<'a> {
     Out,
 }
 
-/// One tile: `out[MR, 8] = a_panel[depth, MR]ᵀ · b_panel[depth, 8]` and what it is added to.
+/// One tile, from a place of `out` on: `out[MR, 8] = a_panel[depth, MR]ᵀ · b_panel[depth, 8]` and what it is added to.
 #[inline(never)]
-fn tile(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut [f32], out_stride: usize) {
+fn tile(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, row: usize, column: usize) {
     let depth = b_panel.len() / NR;
-    assert!(a_panel.len() >= MR * depth && out.len() >= (MR - 1) * out_stride + NR);
+    assert!(a_panel.len() >= MR * depth);
+    let (corner, row_stride) = (out.corner(row, column), out.row_stride);
     let mut sums = [[Lanes::splat(0.0); 2]; MR];
-    // SAFETY: the assertions bound every address that the loops below form.
+    // SAFETY: the assertion and the corner's bound every address that the loops below form.
     unsafe {
         let (mut a, mut b) = (a_panel.as_ptr(), b_panel.as_ptr());
         let mut left = depth;
@@ -276,9 +364,8 @@ fn tile(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut [f32], out_stri
             b = b.add(NR);
             left -= 1;
         }
-        let out = out.as_mut_ptr();
         for (row, sum) in sums.into_iter().enumerate() {
-            let to = out.add(row * out_stride);
+            let to = corner.add(row * row_stride);
             let [low, high] = match onto {
                 Onto::Nothing => sum,
                 Onto::Row(bias) => {
@@ -366,7 +453,8 @@ mod tests {
             for columns in [0..n, 8..n, 16..20, 0..3, 8..16] {
                 let part = Matrix::new(&a, 7, rows.len(), k);
                 let mut out = vec![0.0; 7 * columns.len()];
-                matmul_part(part, &packed, rows.clone(), columns.clone(), None, &mut out, columns.len());
+                let mut view = MatrixMut::new(&mut out, 7, columns.len(), columns.len());
+                matmul_part(part, &packed, rows.clone(), columns.clone(), None, &mut view);
                 let b = Matrix::new(&b[rows.start * n + columns.start..], rows.len(), columns.len(), n);
                 for (ours, expected) in out.iter().zip(matmul_reference(part, b, None)) {
                     assert!((ours - expected).abs() < 1e-4, "{rows:?} {columns:?}");

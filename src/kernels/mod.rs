@@ -8,6 +8,7 @@ pub mod matmul;
 pub mod rms_norm;
 pub mod rotary;
 pub mod softmax;
+pub mod threads;
 
 /// Which build of them this is: `"relaxed-simd"`, `"simd128"` or `"scalar"`.
 pub const NAME: &str = lanes::NAME;

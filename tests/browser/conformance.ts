@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect } from "@playwright/test";
+import type { EngineInfo } from "attnscope";
 import { EVERY_CASE, type Files } from "../cases/all.ts";
 import type { User } from "./user.ts";
 
@@ -10,7 +11,7 @@ export async function expectConformance(
   evaluate: User["evaluate"],
   kernel: "relaxed-simd" | "simd128",
   wasm?: URL,
-): Promise<void> {
+): Promise<EngineInfo> {
   const base64 = async (url: URL) => (await readFile(url)).toString("base64");
   const read = async (name: keyof Files) => ({
     manifest: JSON.parse(await readFile(new URL(`${name}.json`, golden), "utf8")) as object,
@@ -33,4 +34,5 @@ export async function expectConformance(
     expect(report.passed).toEqual(EVERY_CASE[name as keyof Files]);
   }
   expect(info.kernel).toBe(kernel);
+  return info;
 }

@@ -5,6 +5,8 @@ const port = Number(process.env.TEST_PORT ?? 5320);
 
 export const PAGE = `http://localhost:${port}`;
 export const HARNESS = `http://localhost:${port + 1}`;
+/** The harness with the headers that let threads share memory. */
+export const ISOLATED = `http://localhost:${port + 3}`;
 export const WEBDRIVER = `http://127.0.0.1:${port + 2}`;
 
 /** Playwright does not tell of Firefox's downloads. */

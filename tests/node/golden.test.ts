@@ -1,24 +1,13 @@
-import { readFile } from "node:fs/promises";
 import * as attnscope from "attnscope";
 import { expect, test } from "vitest";
 import { EVERY_CASE, type Files, runAll } from "../cases/all.ts";
 import { readSafetensors } from "../cases/golden.ts";
-
-const golden = new URL("../golden/", import.meta.url);
-
-async function bytes(name: string): Promise<ArrayBuffer> {
-  return new Uint8Array(await readFile(new URL(name, golden))).buffer;
-}
+import { bytes, json, readCases } from "./golden-files.ts";
 
 test("every golden case, through the built package", async () => {
-  const read = async <Manifest>(name: keyof Files) => ({
-    manifest: JSON.parse(await readFile(new URL(`${name}.json`, golden), "utf8")) as Manifest,
-    tensors: await bytes(`${name}.safetensors`),
-  });
-  const files: Files = { golden: await read("golden"), onnx: await read("onnx"), arch: await read("arch") };
   const engine = await attnscope.createEngine();
   expect(engine.info.kernel).toMatch(/simd/);
-  for (const [name, report] of Object.entries(await runAll(attnscope, engine, files))) {
+  for (const [name, report] of Object.entries(await runAll(attnscope, engine, await readCases()))) {
     console.log(name, report.passed);
     expect(report.failed).toEqual([]);
     expect(report.passed).toEqual(EVERY_CASE[name as keyof Files]);
@@ -33,7 +22,7 @@ interface Drawn {
 }
 
 test("PyTorch's draws, bit for bit", async () => {
-  const { cases } = JSON.parse(await readFile(new URL("rng.json", golden), "utf8")) as { cases: Drawn[] };
+  const { cases } = await json<{ cases: Drawn[] }>("rng.json");
   const tensors = readSafetensors(await bytes("rng.safetensors"));
   const engine = await attnscope.createEngine();
   const checked: Record<string, number> = {};

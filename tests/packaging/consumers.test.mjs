@@ -10,7 +10,7 @@ import { chromium } from "@playwright/test";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { CHROMIUM_ARGS, chromium as chromiumAt } from "../../scripts/browsers.mjs";
 import { expectTheNumbers } from "./numbers.mjs";
-import { STRICT, serve } from "./static-server.mjs";
+import { ISOLATION, STRICT, serve } from "./static-server.mjs";
 
 const consumers = inject("consumers") ?? "";
 const at = (...parts) => path.join(consumers, ...parts);
@@ -53,8 +53,10 @@ describe.each([
   });
 });
 
-test.skipIf(isMissing(NODE_24))("Node.js 24 computes with relaxed SIMD", () => {
-  expect(run(NODE_24, "node/import.mjs").info.kernel).toBe("relaxed-simd");
+test.skipIf(isMissing(NODE_24))("Node.js 24 computes with relaxed SIMD and threads", () => {
+  const { info, shared } = run(NODE_24, "node/import.mjs");
+  expect(info.kernel).toBe("relaxed-simd");
+  expect(shared).toEqual({ threads: 2, same: true });
 });
 
 test.skipIf(isMissing(BUN))("Bun", () => {
@@ -79,7 +81,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
   });
 
   /** Opens a page, which must compute, draw where it draws, and complain of nothing. */
-  async function open(url, cell, hasGpu) {
+  async function open(url, cell, hasGpu, threads = 1) {
     const page = await browser.newPage();
     const complaints = [];
     page.on("pageerror", (error) => complaints.push(String(error)));
@@ -89,10 +91,11 @@ describe.skipIf(!consumers)("in Chromium", () => {
       await page.goto(url);
       await page.waitForFunction(() => globalThis.answer, null, { timeout: 20_000 }).catch(() => {});
       expect(complaints).toEqual([]);
-      const { onGpu, ...answer } = await page.evaluate(() => globalThis.answer);
+      const { onGpu, shared, ...answer } = await page.evaluate(() => globalThis.answer);
       expectTheNumbers(answer);
       expect(onGpu?.backend).toBe(hasGpu ? "webgpu" : undefined);
       if (hasGpu) expectTheNumbers(onGpu);
+      expect(shared).toEqual(hasGpu ? { threads, same: true } : undefined);
       if (cell) {
         await page.getByRole("grid").first().focus();
         await page.keyboard.press("ArrowDown");
@@ -103,13 +106,18 @@ describe.skipIf(!consumers)("in Chromium", () => {
     }
   }
 
-  /** Opens pages of a folder, served as it is. */
+  /** Opens pages of a folder, served as it is; those that compute on a GPU also where they are isolated, with threads. */
   async function openServed(folder, policy, pages) {
-    const { address, close } = await serve(folder, policy);
+    const plain = await serve(folder, policy);
+    const isolated = await serve(folder, policy, ISOLATION);
     try {
-      for (const [page, ...expected] of pages) await open(`${address}/${page}`, ...expected);
+      for (const [page, ...expected] of pages) {
+        await open(`${plain.address}/${page}`, ...expected);
+        if (expected.includes(GPU)) await open(`${isolated.address}/${page}`, ...expected, 2);
+      }
     } finally {
-      close();
+      plain.close();
+      isolated.close();
     }
   }
 
@@ -218,9 +226,9 @@ describe.skipIf(!consumers)("bundled by esbuild", () => {
 
   test("attnscope/slim names no file beside it", async () => {
     const { text } = await bundled(`export * from "attnscope/slim"; import "attnscope/worker"`);
-    expect(marks(text, "import.meta", "new Worker", '.wasm"')).toEqual([]);
+    expect(marks(text, "import.meta", "new Worker(new URL", '.wasm"')).toEqual([]);
     const { text: whole } = await bundled(`export * from "attnscope"`);
-    expect(marks(whole, "import.meta", "new Worker")).toEqual(["import.meta", "new Worker"]);
+    expect(marks(whole, "import.meta", "new Worker(new URL")).toEqual(["import.meta", "new Worker(new URL"]);
   });
 
   test("views and elements come without the engine", async () => {

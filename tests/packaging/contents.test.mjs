@@ -90,7 +90,15 @@ test.skipIf(!consumers)("publint finds nothing", async () => {
 
 test.skipIf(!consumers)("Are The Types Wrong finds nothing", () => {
   const attw = path.join(consumers, "node_modules/@arethetypeswrong/cli/dist/index.js");
-  const untyped = ["global", "anywidget", "gpu", "engine.wasm", "engine-relaxed.wasm", "files.wasm"];
+  const untyped = [
+    "global",
+    "anywidget",
+    "gpu",
+    "engine.wasm",
+    "engine-relaxed.wasm",
+    "engine-threads.wasm",
+    "files.wasm",
+  ];
   const options = ["--profile", "esm-only", "--no-definitely-typed", "--exclude-entrypoints", ...untyped];
   const { status, stdout } = spawnSync(process.execPath, [attw, tarball, ...options], { encoding: "utf8" });
   expect(status, stdout).toBe(0);

@@ -20,14 +20,24 @@ export const STRICT = [
   "img-src data:",
 ].join("; ");
 
+/** What lets threads share memory. */
+export const ISOLATION = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+};
+
 /** Serves a folder as any static host does; gives its address. */
-export async function serve(folder, policy) {
+export async function serve(folder, policy, headers = {}) {
   const server = createServer(async ({ url }, response) => {
     const { pathname } = new URL(url, "http://localhost");
     const type = TYPES[pathname.split(".").pop()] ?? "application/octet-stream";
     try {
       const body = await readFile(path.join(folder, path.normalize(pathname)));
-      response.writeHead(200, { "Content-Type": type, ...(policy && { "Content-Security-Policy": policy }) });
+      response.writeHead(200, {
+        "Content-Type": type,
+        ...(policy && { "Content-Security-Policy": policy }),
+        ...headers,
+      });
       response.end(body);
     } catch {
       response.writeHead(404).end();

@@ -15,3 +15,17 @@ export async function answerOnGpu(attnscope) {
   const engine = await attnscope.createEngine({ backend: "webgpu" });
   return { ...(await answer(attnscope, engine)), backend: engine.info.backend };
 }
+
+/** How many of two threads share a pass that is large enough, and whether they give the bits that one gives. */
+export async function answerWithThreads(attnscope) {
+  const give = async (threads) => {
+    const engine = await attnscope.createEngine({ backend: "cpu", threads });
+    const mha = engine.multiHeadAttention({ dModel: 256, nHeads: 4, seed: 1 });
+    const { output } = await mha.forward(await engine.torchGenerator(2).randn([200, 256]));
+    const given = { threads: engine.info.threads, numbers: output.data.join() };
+    engine.destroy();
+    return given;
+  };
+  const [two, one] = [await give(2), await give(1)];
+  return { threads: two.threads, same: two.numbers === one.numbers };
+}

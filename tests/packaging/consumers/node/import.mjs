@@ -1,6 +1,12 @@
 import * as attnscope from "attnscope";
-import { answer } from "../answer.js";
+import { answer, answerWithThreads } from "../answer.js";
 
 const engine = await attnscope.createEngine();
-console.log(JSON.stringify({ ...(await answer(attnscope, engine)), info: engine.info }));
+console.log(
+  JSON.stringify({
+    ...(await answer(attnscope, engine)),
+    info: engine.info,
+    shared: await answerWithThreads(attnscope),
+  }),
+);
 engine.destroy();

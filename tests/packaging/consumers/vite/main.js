@@ -1,9 +1,9 @@
 import * as attnscope from "attnscope";
 import * as views from "attnscope/views";
-import { answer, answerOnGpu } from "../answer.js";
+import { answer, answerOnGpu, answerWithThreads } from "../answer.js";
 import { draw } from "../drawn.js";
 
 const engine = await attnscope.createEngine();
 const given = await answer(attnscope, engine);
 draw(views, given.weights);
-globalThis.answer = { ...given, onGpu: await answerOnGpu(attnscope) };
+globalThis.answer = { ...given, onGpu: await answerOnGpu(attnscope), shared: await answerWithThreads(attnscope) };

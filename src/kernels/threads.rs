@@ -1,0 +1,214 @@
+//! Threads that share a piece of work. Its items are taken one by one by whoever is free, the caller among them, and each is
+//! computed as it would be alone: so the numbers do not depend on how many threads there are.
+//!
+//! A helper is a thread that calls [`help`]: one of the operating system, or a worker with the same WebAssembly and the same
+//! memory. In WebAssembly whose memory is not shared there are none.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+const ARE_THERE: bool = cfg!(any(not(target_family = "wasm"), target_feature = "atomics"));
+/// The least work of a thread, in multiply-adds: below, waking it costs more.
+const SHARE: usize = 1 << 21;
+/// How often one who waits looks by itself before it sleeps: for about as long as waking takes.
+const LOOKS: usize = 1 << 14;
+
+/// What the caller and its helpers know of each other.
+struct Meeting {
+    state: Mutex<State>,
+    /// The number of the latest job, for those who look.
+    latest: AtomicUsize,
+    /// How many helpers are in the job, for those who look.
+    helping: AtomicUsize,
+    opened: Condvar,
+    left: Condvar,
+}
+
+struct State {
+    job: Option<Job>,
+    /// How many helpers may still join the job.
+    places: usize,
+    /// Whether a helper died in a job.
+    is_broken: bool,
+    /// Helpers with lower numbers are to go.
+    dismissed: usize,
+}
+
+type Job = &'static (dyn Fn() + Sync);
+
+static MEETING: Meeting = Meeting {
+    state: Mutex::new(State { job: None, places: 0, is_broken: false, dismissed: 0 }),
+    latest: AtomicUsize::new(0),
+    helping: AtomicUsize::new(0),
+    opened: Condvar::new(),
+    left: Condvar::new(),
+};
+
+/// Held by the one caller whose job it is.
+static CALLER: Mutex<()> = Mutex::new(());
+
+static LIMIT: AtomicUsize = AtomicUsize::new(1);
+
+/// From here on at most so many threads, the caller among them, share a piece of work.
+pub fn limit(threads: usize) {
+    LIMIT.store(threads, Ordering::Relaxed);
+}
+
+/// How many threads work of so many multiply-adds is for.
+pub fn count(work: usize) -> usize {
+    if ARE_THERE { (work / SHARE).clamp(1, LIMIT.load(Ordering::Relaxed).max(1)) } else { 1 }
+}
+
+/// Calls `act` with every item, on so many threads at most. Each thread has a value of its own to go on with.
+///
+/// # Panics
+/// Where `act` does.
+pub fn each<T: Send, Own: Default>(
+    threads: usize,
+    items: impl ExactSizeIterator<Item = T>,
+    act: impl Fn(&mut Own, T) + Sync,
+) {
+    // Who finds another caller's job under way, or is in one, works alone.
+    let caller = (ARE_THERE && threads > 1).then(|| CALLER.try_lock().ok()).flatten();
+    if caller.is_none() {
+        let mut own = Own::default();
+        return items.for_each(|item| act(&mut own, item));
+    }
+    let helpers = threads.min(items.len()).saturating_sub(1);
+    let items: Vec<_> = items.map(|item| Mutex::new(Some(item))).collect();
+    let next = AtomicUsize::new(0);
+    share(helpers, &|| {
+        let mut own = Own::default();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            act(&mut own, lock(item).take().expect("an item is taken once"));
+        }
+    });
+}
+
+/// Runs the job, and lets helpers run it as well.
+fn share(helpers: usize, job: &(dyn Fn() + Sync)) {
+    /// Lets nobody out, not even by a panic, before the job is withdrawn and all who joined it have left.
+    struct Closing;
+    impl Drop for Closing {
+        fn drop(&mut self) {
+            lock(&MEETING.state).job = None;
+            look(|| MEETING.helping.load(Ordering::Acquire) == 0);
+            let state = lock(&MEETING.state);
+            drop(MEETING.left.wait_while(state, |_| MEETING.helping.load(Ordering::Acquire) > 0));
+        }
+    }
+    {
+        // SAFETY: the job is called only by those who joined it, and `Closing` waits for them before what it borrows can end.
+        let job = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Job>(job) };
+        let mut state = lock(&MEETING.state);
+        (state.job, state.places) = (Some(job), helpers);
+        MEETING.latest.fetch_add(1, Ordering::Release);
+        MEETING.opened.notify_all();
+    }
+    let closing = Closing;
+    job();
+    drop(closing);
+    assert!(!std::mem::take(&mut lock(&MEETING.state).is_broken), "a thread died");
+}
+
+/// Helps with one job after the other, until it is dismissed.
+pub fn help(number: usize) {
+    if !ARE_THERE {
+        return;
+    }
+    let mut latest = 0;
+    loop {
+        look(|| MEETING.latest.load(Ordering::Acquire) != latest);
+        let mut state = lock(&MEETING.state);
+        let job = loop {
+            if number < state.dismissed {
+                return;
+            }
+            let is_new = MEETING.latest.load(Ordering::Acquire) != latest;
+            if let Some(job) = state.job.filter(|_| is_new && state.places > 0) {
+                break job;
+            }
+            state = MEETING.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        latest = MEETING.latest.load(Ordering::Acquire);
+        state.places -= 1;
+        MEETING.helping.fetch_add(1, Ordering::AcqRel);
+        drop(state);
+        leave(catch_unwind(AssertUnwindSafe(job)).is_err());
+    }
+}
+
+/// A helper leaves its job. One that died in it is said to have by others, since WebAssembly unwinds nothing.
+pub fn leave(is_broken: bool) {
+    let mut state = lock(&MEETING.state);
+    state.is_broken |= is_broken;
+    MEETING.helping.fetch_sub(1, Ordering::AcqRel);
+    MEETING.left.notify_all();
+}
+
+/// Sends the helpers with numbers below this away, as soon as they are in no job.
+pub fn dismiss(below: usize) {
+    let mut state = lock(&MEETING.state);
+    state.dismissed = below;
+    MEETING.latest.fetch_add(1, Ordering::Release);
+    MEETING.opened.notify_all();
+}
+
+fn look(is_there: impl Fn() -> bool) {
+    (0..LOOKS).take_while(|_| !is_there()).for_each(|_| std::hint::spin_loop());
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+    use std::thread;
+
+    /// One test, for the helpers are everybody's.
+    #[test]
+    fn items_are_shared_helpers_go_and_a_panic_is_the_callers() {
+        let helpers: Vec<_> = (0..3).map(|number| thread::spawn(move || help(number))).collect();
+        // 1. Four who wait for each other are four threads.
+        for _ in 0..100 {
+            let (barrier, seen) = (Barrier::new(4), Mutex::new(HashSet::new()));
+            let mut items = vec![0; 4];
+            each(4, items.iter_mut(), |_: &mut (), item| {
+                barrier.wait();
+                lock(&seen).insert(thread::current().id());
+                *item += 1;
+            });
+            assert_eq!((items, lock(&seen).len()), (vec![1; 4], 4));
+        }
+        // 2. Each item once, by no more threads than are asked for, whatever each takes.
+        for (threads, count) in [(1, 5), (2, 1000), (3, 7), (4, 0), (8, 3)] {
+            let seen = Mutex::new(HashSet::new());
+            let mut items = vec![0; count];
+            each(threads, items.iter_mut(), |_: &mut (), item| {
+                lock(&seen).insert(thread::current().id());
+                *item += 1;
+                // Inside an item there is nobody to help.
+                each(threads, [item].into_iter(), |_: &mut (), item| *item += 1);
+            });
+            assert_eq!(items, vec![2; count]);
+            assert!(lock(&seen).len() <= threads);
+        }
+        // 3. A panic in a helper is the caller's, and what is borrowed outlives all.
+        let barrier = Barrier::new(2);
+        let caller = thread::current().id();
+        let result = catch_unwind(|| {
+            each(2, 0..2, |_: &mut (), _| {
+                barrier.wait();
+                assert_eq!(thread::current().id(), caller, "on purpose");
+            });
+        });
+        assert!(result.is_err());
+        dismiss(3);
+        helpers.into_iter().for_each(|helper| helper.join().unwrap());
+    }
+}

@@ -1,0 +1,103 @@
+// Threads where the page is isolated from other origins, and one thread where it is not.
+import { expect, type Page, test } from "@playwright/test";
+import { expectConformance } from "./conformance.ts";
+import { HARNESS, ISOLATED } from "./ports.ts";
+
+async function open(page: Page, address: string): Promise<string[]> {
+  const problems: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(error.message));
+  await page.goto(address);
+  await page.waitForFunction(() => "attnscope" in globalThis);
+  return problems;
+}
+
+/** Passes for which threads are started, on engines with so many; the bits of what they give, and what computed. */
+function attend(page: Page, threads: (number | undefined)[]) {
+  return page.evaluate(async (threads) => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const results = [];
+    for (const count of threads) {
+      const engine = await attnscope.createEngine({ backend: "cpu", ...(count !== undefined && { threads: count }) });
+      const x = await engine.torchGenerator(1).randn([300, 256]);
+      const mha = engine.multiHeadAttention({ dModel: 256, nHeads: 8, seed: 2 });
+      const { output, weights, trace } = await mha.forward(x, { mask: attnscope.mask.causal(), trace: true });
+      const moved = await trace.remask(attnscope.mask.slidingWindow(5));
+      const words = [output, weights, moved.output].map(({ data }) => new Uint32Array(data.slice().buffer));
+      // FNV-1a: so many numbers cross slowly.
+      const sum = words.reduce(
+        (sum, of) => of.reduce((sum, word) => Math.imul(sum ^ word, 0x01000193), sum),
+        0x811c9dc5,
+      );
+      results.push({ sum, threads: engine.info.threads, kernel: engine.info.kernel });
+      engine.destroy();
+    }
+    return results;
+  }, threads);
+}
+
+test("an isolated page has every golden case, with threads", async ({ page }) => {
+  const problems = await open(page, ISOLATED);
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(true);
+  const info = await expectConformance((run, argument) => page.evaluate(run as never, argument), "relaxed-simd");
+  expect(info.threads).toBeGreaterThan(1);
+  expect(problems).toEqual([]);
+});
+
+test("any number of threads gives the same bits", async ({ page }) => {
+  const problems = await open(page, ISOLATED);
+  const [alone, ...others] = await attend(page, [1, 2, 3, 5, undefined]);
+  expect(alone).toMatchObject({ threads: 1, kernel: "relaxed-simd" });
+  // Had helpers not come up, the engine would have one thread by now.
+  expect(others.map(({ threads }) => threads)).toEqual([2, 3, 5, expect.any(Number)]);
+  expect(others[3]?.threads).toBeGreaterThan(1);
+  for (const { sum } of others) expect(sum).toBe(alone?.sum);
+  expect(problems).toEqual([]);
+});
+
+test("elsewhere there is one thread, with the same bits", async ({ page }) => {
+  await open(page, ISOLATED);
+  const [isolated] = await attend(page, [2]);
+  const problems = await open(page, HARNESS);
+  expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
+  const [plain] = await attend(page, [2]);
+  expect(isolated?.threads).toBe(2);
+  expect(plain).toEqual({ ...isolated, threads: 1 });
+  expect(problems).toEqual([]);
+});
+
+test("in the thread of an isolated page there is one", async ({ page }) => {
+  await open(page, ISOLATED);
+  const threads = await page.evaluate(async () => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const engine = await attnscope.createEngine({ worker: false, threads: 4 });
+    const x = await engine.torchGenerator(1).randn([300, 256]);
+    await engine.multiHeadAttention({ dModel: 256, nHeads: 8 }).forward(x);
+    return engine.info.threads;
+  });
+  expect(threads).toBe(1);
+});
+
+test("an engine destroyed in the middle of a pass takes its helpers along", async ({ page, browserName }) => {
+  await open(page, ISOLATED);
+  await page.evaluate(async () => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const engine = await attnscope.createEngine({ backend: "cpu", threads: 3 });
+    const x = await engine.torchGenerator(1).randn([1500, 512]);
+    const stack = engine.transformer({ dModel: 512, nHeads: 8, nLayers: 4 });
+    await stack.forward({ data: x.data.subarray(0, 100 * 512), shape: [100, 512] });
+    Object.assign(globalThis, {
+      destroyed: () => stack.forward(x, { onProgress: () => engine.destroy() }).catch(({ code }) => code),
+    });
+  });
+  const session = browserName === "chromium" ? await page.context().newCDPSession(page) : null;
+  // Only Chromium tells of workers inside workers.
+  const workers = async () =>
+    session && (await session.send("Target.getTargets", { filter: [{ type: "worker" }] })).targetInfos.length;
+  expect(await workers()).toBe(session && 3);
+  const code = await page.evaluate(() => (globalThis as unknown as { destroyed(): Promise<string> }).destroyed());
+  expect(code).toBe("disposed");
+  await expect.poll(workers).toBe(session && 0);
+});
