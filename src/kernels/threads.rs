@@ -11,8 +11,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 const ARE_THERE: bool = cfg!(any(not(target_family = "wasm"), target_feature = "atomics"));
 /// The least work of a thread, in multiply-adds: below, waking it costs more.
 const SHARE: usize = 1 << 21;
-/// How often one who waits looks by itself before it sleeps: for about as long as waking takes.
-const LOOKS: usize = 1 << 14;
+/// How often one who waits looks by itself before it sleeps: for some tenths of a millisecond, which is more than what lies between
+/// the jobs of a pass. On a busy machine one who sleeps may wake milliseconds late.
+const LOOKS: usize = 1 << 18;
 
 /// What the caller and its helpers know of each other.
 struct Meeting {
