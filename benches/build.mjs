@@ -16,7 +16,7 @@ export function build() {
   mkdirSync("target/bench", { recursive: true });
   for (const variant of Object.keys(VARIANTS)) {
     cpSync("dist", `target/bench/${variant}`, { recursive: true });
-    // The same instructions, with one thread or several.
+    // The instructions of relaxed SIMD, with one thread or several.
     if (variant === "threads") continue;
     const text = `target/bench/peak-${variant}.wat`;
     writeFileSync(text, peakText(variant));

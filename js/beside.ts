@@ -16,13 +16,10 @@ const here = import.meta.url;
 
 // Asked for late: a script out of a Blob has no address that another file could stand beside.
 export const beside: Beside = {
-  engine: () => {
-    if (!hasRelaxedSimd()) return new URL("./wasm/attnscope_simd128.wasm", import.meta.url);
-    canShare ??= canShareMemory();
-    return canShare
-      ? new URL("./wasm/attnscope_threads.wasm", import.meta.url)
-      : new URL("./wasm/attnscope_relaxed.wasm", import.meta.url);
-  },
+  engine: () =>
+    hasRelaxedSimd() && hasSharedMemory()
+      ? new URL("./wasm/attnscope_relaxed.wasm", import.meta.url)
+      : new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
   gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
@@ -34,16 +31,16 @@ export const beside: Beside = {
   },
 };
 
-let canShare: boolean | undefined;
+let isThere: boolean | undefined;
 
-/** Whether threads may share memory: browsers allow it to pages that are isolated from other origins, as far as there is room. */
-function canShareMemory(): boolean {
-  if (typeof SharedArrayBuffer === "undefined" || globalThis.crossOriginIsolated === false) return false;
+/** Whether there is memory that may be shared, as far as the engine's may grow; sharing it is for isolated pages alone. */
+function hasSharedMemory(): boolean {
   try {
-    return Boolean(new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true }));
+    isThere ??= Boolean(new WebAssembly.Memory({ initial: 1, maximum: 65536, shared: true }));
   } catch {
-    return false;
+    isThere = false;
   }
+  return isThere;
 }
 
 /** Whether the runtime has relaxed SIMD: a module whose one function is a relaxed swizzle of two constants is valid. */

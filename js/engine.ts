@@ -141,9 +141,11 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   if (make && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
   const engine = wasm ?? own?.engine();
   if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
-  const module = await load(engine, wasm != null);
   const settings = { backend, gpu: gpu && absolute(gpu), threads, maxBytes, filesWasm: filesWasm ?? own?.files() };
-  const transport = make ? await Remote.start(madeBy(make), module, settings) : await local(settings, own);
+  // The worker's script comes while the WebAssembly does.
+  const made = make && madeBy(make);
+  const loading = load(engine, wasm != null);
+  const transport = made ? await Remote.start(made, loading, settings) : await loading.then(() => local(settings, own));
   return new Engine(new Link(transport, maxBytes));
 }
 

@@ -66,8 +66,8 @@ export type { WatchOptions } from "./watch.ts";
 /** How an engine is made of parts that the caller brings. */
 export interface SlimEngineOptions extends EngineOptions {
   /**
-   * The engine's WebAssembly, `attnscope/engine.wasm`, `attnscope/engine-relaxed.wasm` or `attnscope/engine-threads.wasm`: an address, its
-   * bytes, or a compiled module. The last is for pages that may share memory, with a worker, in which it has threads.
+   * The engine's WebAssembly, `attnscope/engine.wasm`, or `attnscope/engine-relaxed.wasm` where there are relaxed SIMD and shared memory: an
+   * address, its bytes, or a compiled module. In a worker of an isolated page the second has threads.
    */
   wasm: WasmSource;
   /** `attnscope/files.wasm`, for `readTensors` and `writeTensors`. */

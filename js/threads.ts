@@ -35,7 +35,8 @@ export class Threads {
   #isAsked = false;
 
   constructor(count: number, make: MakeHelper | undefined) {
-    this.count = make && shared() ? count : 1;
+    // Browsers let memory be shared in pages that are isolated from other origins.
+    this.count = make && shared() && globalThis.crossOriginIsolated !== false ? count : 1;
     this.#make = make;
   }
 

@@ -68,14 +68,17 @@ export class Remote implements Transport {
     this.#worker = worker;
   }
 
-  /** @throws AttnError `gpu_unavailable` */
-  static start(worker: Worker, module: WebAssembly.Module, options: HostOptions): Promise<Remote> {
+  /** @throws AttnError `gpu_unavailable`, and what stopped the WebAssembly from loading */
+  static start(worker: Worker, loading: Promise<WebAssembly.Module>, options: HostOptions): Promise<Remote> {
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
-      const fail = (error: AttnError) => {
+      const stop = (reason: unknown) => {
         worker.terminate();
+        reject(reason);
+      };
+      const fail = (error: AttnError) => {
         remote.#die(error);
-        reject(error);
+        stop(error);
       };
       worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
         if ("ready" in data) resolve(remote);
@@ -89,7 +92,8 @@ export class Remote implements Transport {
       // An address is said in full: the worker's own is another.
       const { filesWasm } = options;
       const files = typeof filesWasm === "string" ? new URL(filesWasm, location.href).href : filesWasm;
-      remote.#post({ start: { ...options, module, filesWasm: files instanceof URL ? files.href : files } });
+      const filesUrl = files instanceof URL ? files.href : files;
+      loading.then((module) => remote.#post({ start: { ...options, module, filesWasm: filesUrl } }), stop);
     });
   }
 

@@ -8,7 +8,7 @@ import { help, load } from "./wasm.ts";
 const scope = (globalThis.process?.getBuiltinModule?.("node:worker_threads")?.parentPort ?? globalThis) as unknown as {
   onmessage: ((event: MessageEvent<WorkerMessage>) => void) | null;
   postMessage(reply: WorkerReply, transfer?: Transferable[]): void;
-  close(): void;
+  close?(): void;
 };
 
 let host: Host | undefined;
@@ -28,7 +28,8 @@ scope.onmessage = async ({ data }) => {
   }
   if ("join" in data) {
     help(data.join, data.join.number, () => scope.postMessage({ ready: true }));
-    return scope.close();
+    // Deno's port has none.
+    return scope.close ? scope.close() : globalThis.close();
   }
   const { id, request, isWatched } = data;
   try {

@@ -10,7 +10,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { compile, fail, run, toolchain, VARIANTS } from "./cargo.mjs";
+import { compile, fail, run, toolchain } from "./cargo.mjs";
 import { Names, renamed } from "./names.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
@@ -24,6 +24,13 @@ const OPTIMIZING = {
   simd128: ["--enable-simd"],
   relaxed: ["--enable-simd", "--enable-relaxed-simd"],
   threads: ["--enable-simd", "--enable-relaxed-simd", "--enable-threads"],
+};
+
+/** What an engine of each variant must hold. */
+const INSTRUCTIONS = {
+  simd128: ["f32x4.mul"],
+  relaxed: ["f32x4.relaxed_madd"],
+  threads: ["f32x4.relaxed_madd", "memory.atomic.wait32"],
 };
 
 const npx = (command, ...args) => run(process.execPath, [`node_modules/${command}`, ...args]);
@@ -74,33 +81,28 @@ step("shaders", { inputs: ["src/shaders"], output: "js/gpu/shaders.ts" }, () => 
   writeFileSync("js/gpu/shaders.ts", `${head}export const SHADERS = {\n${entries.join("")}};\n`);
 });
 
-const wasmTools = () => [toolchain()?.name, toolchain("threads")?.name].join();
+/** What the package calls an engine's file, and the build that it is. */
+const ENGINES = { simd128: "simd128", relaxed: toolchain("threads") ? "threads" : "relaxed" };
 
 step(
   "wasm",
-  { inputs: [...RUST, "bindings", "gpu", "scripts/names.mjs"], output: ENGINE_GLUE, tool: wasmTools() },
+  {
+    inputs: [...RUST, "bindings", "gpu", "scripts/names.mjs"],
+    output: ENGINE_GLUE,
+    tool: [toolchain()?.name, toolchain("threads")?.name].join(),
+  },
   () => {
     rmSync("js/wasm", { recursive: true, force: true });
     mkdirSync("js/wasm", { recursive: true });
     const names = new Names();
-    const glues = Object.keys(VARIANTS).map((variant) => {
-      if (!toolchain(variant)) return console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
-      wasm("attnscope-bindings", variant, "attnscope", `attnscope_${variant}`, names);
-      return readFileSync(ENGINE_GLUE, "utf8");
-    });
-    // One glue serves every variant of the engine: that of the last, which knows memory that is shared.
-    if (glues[0] !== glues[1]) fail("the variants need different glue");
-    for (const [variant, ...instructions] of [
-      ["simd128", "f32x4.mul"],
-      ["relaxed", "f32x4.relaxed_madd"],
-      ["threads", "f32x4.relaxed_madd", "memory.atomic.wait32"],
-    ]) {
-      // What asks for threads gets an engine without.
-      if (!toolchain(variant)) cpSync("js/wasm/attnscope_relaxed.wasm", `js/wasm/attnscope_${variant}.wasm`);
-      const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${variant}.wasm`];
+    if (ENGINES.relaxed !== "threads") console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
+    for (const [engine, variant] of Object.entries(ENGINES)) {
+      // One glue serves both: that of the last, which knows memory that is shared.
+      wasm("attnscope-bindings", variant, "attnscope", `attnscope_${engine}`, names);
+      const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${engine}.wasm`];
       const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
-      const missing = toolchain(variant) && instructions.find((instruction) => !text.includes(instruction));
-      if (missing) fail(`the ${variant} engine holds no ${missing}`);
+      const missing = INSTRUCTIONS[variant].find((instruction) => !text.includes(instruction));
+      if (missing) fail(`the ${engine} engine holds no ${missing}`);
     }
     wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
     wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");

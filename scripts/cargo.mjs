@@ -19,7 +19,11 @@ const SHARED = ["--shared-memory", "--import-memory", "--max-memory=4294967296"]
   ["__wasm_init_tls", "__tls_size", "__tls_align", "__tls_base"].map((name) => `--export=${name}`),
 );
 
-/** The engine's builds: the features that each needs of the runtime, and what the linker is told. */
+/**
+ * The features that a build needs of the runtime, and what the linker is told. The engine is built with SIMD128, and with relaxed SIMD
+ * for memory that threads may share; `relaxed` alone is for the benchmark's crates, and in place of the engine's where the standard
+ * library cannot be compiled for threads.
+ */
 export const VARIANTS = {
   simd128: { features: "+simd128", link: [] },
   relaxed: { features: "+simd128,+relaxed-simd", link: [] },

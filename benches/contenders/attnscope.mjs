@@ -17,7 +17,8 @@ export async function start(variant, { threads: most }) {
   const worker = build !== variant;
   // A copy of the package for each build, since a page loads the engine's WebAssembly once.
   const { createEngine, mask } = await import(`../../target/bench/${build}/index.js`);
-  const wasm = new URL(`../../target/bench/${build}/wasm/attnscope_${build}.wasm`, import.meta.url);
+  const file = build === "simd128" ? build : "relaxed";
+  const wasm = new URL(`../../target/bench/${build}/wasm/attnscope_${file}.wasm`, import.meta.url);
   const engine = await createEngine({ worker, threads, maxBytes: MAX_BYTES, wasm });
   if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} of ${threads} threads`);
   const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads: 1 });
