@@ -133,7 +133,8 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   if (typeof worker !== "boolean" && typeof worker !== "function") {
     throw invalidOption("worker", worker, "true, false or a function that makes a Worker");
   }
-  if (gpu !== undefined && !URL.canParse(gpu, globalThis.location?.href)) {
+  const isAddress = typeof gpu === "string" || gpu instanceof URL;
+  if (gpu !== undefined && !(isAddress && URL.canParse(gpu, globalThis.location?.href))) {
     throw invalidOption("gpu", gpu, "the address of attnscope/gpu");
   }
   const make = worker === true ? own?.worker : worker;

@@ -321,6 +321,15 @@ test("invalid_option: what was to make a worker made none", async () => {
   expect(error.details).toMatchObject({ option: "worker", expected: "a function that makes a Worker" });
 });
 
+test("invalid_option: what is no address is none where a page has one of its own", async () => {
+  vi.stubGlobal("location", { href: "http://localhost/" });
+  for (const gpu of [null, true, 7]) {
+    const { code, details } = await caught(() => createEngine(untyped({ gpu })));
+    expect({ code, details }).toMatchObject({ code: "invalid_option", details: { option: "gpu" } });
+  }
+  vi.unstubAllGlobals();
+});
+
 test("an option that is undefined is its default", async () => {
   const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2, bias: undefined, dK: undefined });
   const plain = await mha.forward(X);
