@@ -26,9 +26,11 @@ test("holds what users need and nothing else", () => {
   const others = [...bundled, ...documents];
   expect(paths.filter((file) => !/^dist\/.+\.(js|d\.ts|wasm)$/.test(file)).sort()).toEqual(others.sort());
   // Nothing in dist/ is left from a source that is gone.
-  for (const file of paths.filter((file) => /^dist\/(?!wasm\/).+\.js$/.test(file))) {
-    expect(statSync(path.join(repository, file.replace(/^dist\/(.+)\.js$/, "js/$1.ts"))).isFile()).toBe(true);
+  for (const file of paths.filter((file) => /^dist\/(?!wasm\/).+\.d\.ts$/.test(file))) {
+    expect(statSync(path.join(repository, file.replace(/^dist\/(.+)\.d\.ts$/, "js/$1.ts"))).isFile()).toBe(true);
   }
+  const scripts = paths.filter((file) => /^dist\/(?!wasm\/|shared-).+\.js$/.test(file));
+  expect(entries.map((entry) => entry.slice(2))).toEqual(expect.arrayContaining(scripts));
 });
 
 test("is small", () => {
