@@ -1,4 +1,4 @@
-// Shrinks the glue in dist/wasm/, bundles what must be one file, to bundled/, and joins the modules in dist/:
+// Shrinks the glue in dist/wasm/, joins the modules in dist/ to a few, and bundles what must be one file, to bundled/:
 //   attnscope.global.js      the package for classic scripts
 //   attnscope.anywidget.js   a widget for notebooks
 //   attnscope.gpu.js         what computes on graphics processors, which the engine loads by its address

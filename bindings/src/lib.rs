@@ -353,7 +353,7 @@ impl RawGenerator {
             JsValue::from(Float64Array::from(&numbers[..]))
         };
         let count = |size: f64| count(size, max_bytes);
-        let (rows, columns) = (a as usize, b as usize);
+        let matrix = || count(a * b).map(|_| (a as usize, b as usize));
         Ok(match kind {
             "rand" => floats(&generator.rand(count(a)?)),
             "randn" => floats(&generator.randn(count(a)?)),
@@ -366,17 +366,20 @@ impl RawGenerator {
                     throw(Box::new(AttnError::InvalidOption { option, found, expected }))
                 })?)
             }
-            _ => {
-                count(a * b)?;
-                match kind {
-                    "xavierUniform" => floats(&generator.xavier_uniform(rows, columns)),
-                    "embedding" => floats(&generator.embedding(rows, columns, (!c.is_nan()).then_some(c as usize))),
-                    _ => {
-                        let linear = generator.linear(rows, columns, true);
-                        Array::of2(&floats(&linear.weight), &floats(&linear.bias.unwrap_or_default())).into()
-                    }
-                }
+            "xavierUniform" => {
+                let (rows, columns) = matrix()?;
+                floats(&generator.xavier_uniform(rows, columns))
             }
+            "embedding" => {
+                let (rows, columns) = matrix()?;
+                floats(&generator.embedding(rows, columns, (!c.is_nan()).then_some(c as usize)))
+            }
+            "linear" => {
+                let (d_in, d_out) = matrix()?;
+                let linear = generator.linear(d_in, d_out, true);
+                Array::of2(&floats(&linear.weight), &floats(&linear.bias.unwrap_or_default())).into()
+            }
+            _ => unreachable!("the package draws nothing else"),
         })
     }
 

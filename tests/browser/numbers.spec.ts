@@ -99,6 +99,41 @@ test("what is no number is told, kept and changes nothing", async ({ page }) => 
   await expect(cell(page, 3, 4)).toHaveText("1");
 });
 
+test("a number of X, or a head that is switched off, asks for a pass and nothing before it", async ({ page }) => {
+  await oneHot(page);
+  await choose(page, "matrix", "X");
+  await page.getByTestId("n-heads").fill("2");
+  await expect(page.getByTestId("head-grid").getByRole("grid")).toHaveCount(2);
+  await page.evaluate(() => {
+    const asked: string[] = [];
+    const send = Worker.prototype.postMessage as (message: { request?: { op: string } }, ...rest: unknown[]) => void;
+    Worker.prototype.postMessage = function (...[message, ...rest]: Parameters<typeof send>) {
+      if (message.request) asked.push(message.request.op);
+      send.call(this, message, ...rest);
+    };
+    Object.assign(globalThis, { asked });
+  });
+  const asked = () => page.evaluate(() => (globalThis as unknown as { asked: string[] }).asked.splice(0));
+  const OTHERS = ["attention", "stateDict", "loadStateDict"];
+  const input = page.locator("[data-testid=inspector] li[data-stage=input] [data-value]");
+
+  await type(page, 0, 0, "2.5");
+  await page.locator("[data-testid=strip] [value=input]").check();
+  await page.getByRole("grid", { name: /^input/ }).focus();
+  await page.keyboard.press("Control+Home");
+  await expect(input).toHaveAttribute("data-value", "2.5");
+  const ofNumber = await asked();
+  expect(ofNumber).toContain("forward");
+  expect(ofNumber.filter((op) => OTHERS.includes(op))).toEqual([]);
+
+  await page.getByTestId("heads-played").getByRole("button", { name: "head 1 takes part", exact: true }).click();
+  await expect.poll(asked).toContain("forward");
+  // A weight is another model.
+  await choose(page, "matrix", "W_Q");
+  await type(page, 0, 0, "2.5");
+  await expect.poll(asked).toContain("loadStateDict");
+});
+
 test("the grid is worked with the keyboard", async ({ page }) => {
   await oneHot(page);
   await choose(page, "matrix", "X");
