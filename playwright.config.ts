@@ -1,5 +1,12 @@
 import { defineConfig } from "@playwright/test";
-import { CHROMIUM_ARGS, chromium, firefox, missingBrowsers } from "./scripts/browsers.mjs";
+import {
+  CHROMIUM_ARGS,
+  CHROMIUM_GPU_ARGS,
+  chromium,
+  firefox,
+  firefoxGpu,
+  missingBrowsers,
+} from "./scripts/browsers.mjs";
 import { FIREFOX_DOWNLOADS, HARNESS, ISOLATED, PAGE } from "./tests/browser/ports.ts";
 
 const missing = missingBrowsers().map(({ name }) => name);
@@ -16,13 +23,25 @@ if (missing.length > 0) {
 
 const launch = (executablePath: string | undefined) => executablePath && { executablePath };
 
+/** What runs on a graphics processor, or on a program that plays one. */
+const ON_GPU = /\/webgpu[\w-]*\.spec\.ts$/;
+
 const projects = [
   {
     name: "Chromium",
+    browser: "Chromium",
+    testIgnore: ON_GPU,
     use: { browserName: "chromium", launchOptions: { args: CHROMIUM_ARGS, ...launch(chromium()) } },
   },
   {
+    name: "Chromium with WebGPU",
+    browser: "Chromium",
+    testMatch: ON_GPU,
+    use: { browserName: "chromium", launchOptions: { args: CHROMIUM_GPU_ARGS, ...launch(chromium()) } },
+  },
+  {
     name: "Firefox",
+    browser: "Firefox",
     testMatch: /(main-path|golden|threads|page|state|numbers|cross)\.spec\.ts/,
     // Axe finds the same in Chromium, and of a download or of what a made-up event pastes Playwright tells nothing here.
     grepInvert: /axe finds|too large for a link|no number is told/,
@@ -32,7 +51,17 @@ const projects = [
       launchOptions: { downloadsPath: FIREFOX_DOWNLOADS, ...launch(firefox()) },
     },
   },
-  { name: "WebKit", testDir: "tests/webkit" },
+  {
+    name: "Firefox with WebGPU",
+    browser: "Firefox",
+    testMatch: ON_GPU,
+    use: {
+      browserName: "firefox",
+      channel: "moz-firefox",
+      launchOptions: { ...firefoxGpu(), ...launch(firefox()) },
+    },
+  },
+  { name: "WebKit", browser: "WebKit", testDir: "tests/webkit" },
 ] as const;
 
 export default defineConfig({
@@ -45,7 +74,7 @@ export default defineConfig({
   // A busy machine may be late once; what fails twice has failed.
   retries: 1,
   use: { baseURL: PAGE },
-  projects: projects.filter(({ name }) => !missing.includes(name)),
+  projects: projects.filter(({ browser }) => !missing.includes(browser)).map(({ browser: _, ...project }) => project),
   webServer: [
     { command: `npx --no-install vite preview www --port ${new URL(PAGE).port} --strictPort`, url: PAGE },
     {

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 const first = (places) => places.find((place) => existsSync(place));
 
@@ -51,3 +52,21 @@ export const CHROMIUM_ARGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
+
+/** With this Chromium has WebGPU where there is no graphics processor: SwiftShader, a program that plays one. */
+export const CHROMIUM_GPU_ARGS = [...CHROMIUM_ARGS, "--enable-unsafe-webgpu"];
+
+const VULKAN = "/usr/lib/chromium/libvulkan.so.1";
+const SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json";
+
+/** With these Firefox has WebGPU; on Linux it is played by the SwiftShader that Debian's Chromium brings, where that is there. */
+export function firefoxGpu() {
+  const firefoxUserPrefs = { "dom.webgpu.enabled": true, "gfx.webgpu.ignore-blocklist": true };
+  if (![VULKAN, SWIFTSHADER].every(existsSync)) return { firefoxUserPrefs };
+  // A folder with the loader alone: beside it lie libraries that Firefox has of its own.
+  const folder = fileURLToPath(new URL("../target/vulkan", import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  const link = `${folder}/libvulkan.so.1`;
+  if (!existsSync(link)) symlinkSync(VULKAN, link);
+  return { firefoxUserPrefs, env: { ...process.env, VK_ICD_FILENAMES: SWIFTSHADER, LD_LIBRARY_PATH: folder } };
+}

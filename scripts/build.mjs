@@ -158,14 +158,18 @@ step(
   },
 );
 
-step("site", { inputs: ["dist", "www", "NOTICE", "package-lock.json"], output: "dist-site/index.html" }, () => {
-  npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
-});
+step(
+  "site",
+  { inputs: ["dist", "bundled", "www", "NOTICE", "package-lock.json"], output: "dist-site/index.html" },
+  () => {
+    npx("vite/bin/vite.js", "build", "www", "--logLevel", "warn");
+  },
+);
 
 step(
   "docs",
   {
-    inputs: ["dist", "docs/site", "www/licences.ts", "www/src/app.css", "NOTICE", "package-lock.json"],
+    inputs: ["dist", "bundled", "docs/site", "www/licences.ts", "www/src/app.css", "NOTICE", "package-lock.json"],
     output: "dist-site/docs/index.html",
   },
   () => {

@@ -88,7 +88,7 @@ export class Gpu {
     this.#device = device;
     this.isFallback = info.isFallbackAdapter;
     this.adapter =
-      [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ") || "unnamed";
+      [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ") || "unnamed adapter";
     this.lost = device.lost.then(({ message, reason }) => {
       this.#lost = `the graphics processor was lost: ${message || reason}`;
       return this.#lost;
