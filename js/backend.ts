@@ -79,20 +79,34 @@ export class Backend {
 
   /**
    * Runs a pass on the GPU; null where it is one for the CPU after all. `isRemask` says that it belongs to a pass before, which
-   * kept `before` on the GPU, if anything.
+   * kept `before` on the GPU, if anything; `wanted` the steps that alone are copied back where the others are left there.
    *
    * @throws AttnError `gpu_lost`, `gpu_unavailable`
    */
-  async compute(plan: RawPlan, isRemask: boolean, before: Kept | null): Promise<Computed | null> {
+  async compute(
+    plan: RawPlan,
+    isRemask: boolean,
+    before: Kept | null,
+    wanted: readonly number[] | null,
+  ): Promise<Computed | null> {
     const gpu = this.#gpu;
     if (!gpu) throw new AttnError("gpu_lost", "the graphics processor was lost; create a new engine");
     if (isRemask && !before) return null;
     const outline = throwTyped(() => plan.outline()) as Pass["outline"];
     const pass = { work: plan.work(), wholeWork: plan.wholeWork(), outline, given: (step: number) => plan.given(step) };
     try {
-      const computed = await gpu.compute(pass, before, this.#option === "auto");
+      const computed = await gpu.compute(pass, before, this.#option === "auto", wanted);
       if (computed) this.#tell(gpu);
       return computed;
+    } catch (reason) {
+      return this.#failed(reason as Error | GpuFailure);
+    }
+  }
+
+  /** Reads what was left on the GPU; null where it is gone with it, which "auto" forgives. @throws AttnError `gpu_lost`, `gpu_unavailable` */
+  async read<T>(act: () => Promise<T>): Promise<T | null> {
+    try {
+      return await act();
     } catch (reason) {
       return this.#failed(reason as Error | GpuFailure);
     }

@@ -25,7 +25,7 @@ import {
 import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
-import type { Asked, Trace } from "./trace.ts";
+import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type HostOptions, Remote, type Transport } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
@@ -214,13 +214,25 @@ export class Engine {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
-  async scaledDotProductAttention<Weighed extends boolean = true, Traced extends boolean = false>(
+  scaledDotProductAttention(
     q: TensorLike,
     k: TensorLike,
     v: TensorLike,
-    options: ScaledDotProductOptions<Weighed, Traced> = {},
-  ): Promise<AttentionResult<Weighed, Traced>> {
-    const { mask, pastKey, pastValue, ...settings } = given(options);
+    options: ScaledDotProductOptions & { lazy: true },
+  ): Promise<LazyResult & Pick<AttentionResult, "presentKey" | "presentValue">>;
+  scaledDotProductAttention<Weighed extends boolean = true, Traced extends boolean = false>(
+    q: TensorLike,
+    k: TensorLike,
+    v: TensorLike,
+    options?: ScaledDotProductOptions<Weighed, Traced> & { lazy?: false },
+  ): Promise<AttentionResult<Weighed, Traced>>;
+  async scaledDotProductAttention(
+    q: TensorLike,
+    k: TensorLike,
+    v: TensorLike,
+    options: ScaledDotProductOptions & LazyOption = {},
+  ): Promise<AttentionResult | LazyResult> {
+    const { mask, pastKey, pastValue, lazy, ...settings } = given(options);
     const [watch, rest] = watchOf(settings);
     if ((pastKey == null) !== (pastValue == null)) {
       const missing = pastKey == null ? "pastKey" : "pastValue";
@@ -238,6 +250,7 @@ export class Engine {
       inputs,
       mask: optionalRule(mask, "mask"),
       options: rest,
+      isLazy: isLazy(lazy),
       trace: this.#link.newId(),
     } as const;
     const { output, weights, trace, present } = await this.#link.pass(request, watch);
@@ -246,7 +259,7 @@ export class Engine {
       weights: weights[0] ?? null,
       trace,
       ...(present && { presentKey: present[0], presentValue: present[1] }),
-    } as AttentionResult<Weighed, Traced>;
+    } as AttentionResult | LazyResult;
   }
 
   /**

@@ -1,10 +1,12 @@
 // Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
 import type { Backend } from "./backend.ts";
+import type { DeviceLook, DeviceMatrix, DevicePicture, Survey } from "./device.ts";
 import { AttnError } from "./errors.ts";
 import { readTensors, writeTensors } from "./files.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
-import type { Kept } from "./gpu/gpu.ts";
+import type { Kept, Left } from "./gpu/gpu.ts";
 import type { Tensor } from "./tensor.ts";
+import type { Region } from "./views/peaks.ts";
 import { type Glue, glue, hasCrashed, instance, throwTyped, type WasmSource } from "./wasm.ts";
 
 type Id = number;
@@ -15,10 +17,14 @@ export type Request =
   | { op: ModuleKind; id: Id; options: Options; generator: Id }
   | { op: "stateDict"; id: Id }
   | { op: "loadStateDict"; id: Id; entries: [string, Tensor][]; layer: number | undefined }
-  | { op: "forward"; id: Id; inputs: Options; mask: MaskRule | null; options: Options; generator: Id | null; trace: Id }
-  | { op: "scaledDotProductAttention"; inputs: Options; mask: MaskRule | null; options: Options; trace: Id }
+  | ({ op: "forward"; id: Id; inputs: Options; generator: Id | null } & PassOf)
+  | ({ op: "scaledDotProductAttention"; inputs: Options } & PassOf)
   | { op: "remask"; id: Id; mask: MaskRule | null; options: Options; trace: Id }
   | { op: "explain"; id: Id; stage: Stage; layer: number; index: number[] }
+  | { op: "readStage"; id: Id; stage: Stage; layer: number }
+  | { op: "openMatrix"; id: Id; stage: Stage; layer: number; entry: number[]; look: DeviceLook; matrix: Id }
+  | { op: "drawMatrix"; id: Id; picture: DevicePicture }
+  | { op: "readCells"; id: Id; region: Region }
   | { op: "draw"; id: Id; kind: Draw; sizes: (number | undefined)[] }
   | { op: "dropout"; id: Id; x: Tensor; p: number }
   | { op: "materialize"; mask: MaskRule; size: MaskSize }
@@ -39,10 +45,20 @@ export type Request =
   | { op: "ablate"; id: Id; inputs: Options; mask: MaskRule | null; options: Options }
   | { op: "free"; id: Id };
 
+/** What every first pass says: `isLazy` that its stages may be left where they are computed. */
+interface PassOf {
+  mask: MaskRule | null;
+  options: Options;
+  isLazy: boolean;
+  trace: Id;
+}
+
 /** The modules with weights. */
 export type ModuleKind = "attention" | "encoder" | "decoder";
 
 export type Draw = "rand" | "randn" | "normal" | "xavierUniform" | "embedding" | "linear" | "randint" | "randperm";
+
+type OpenMatrix = Extract<Request, { op: "openMatrix" }>;
 
 /** What runs a pass. */
 export type PassRequest = Extract<Request, { trace: Id }>;
@@ -61,6 +77,25 @@ export interface PassReply {
    * that the mask may change.
    */
   stages: { name: Stage; layer: number; tensor: Tensor }[] | null;
+  /** The stages that were left on a graphics processor, with their shapes; null where none were. */
+  left: { name: Stage; layer: number; shape: number[] }[] | null;
+}
+
+/** A pass whose stages were left on a graphics processor. */
+interface LeftPass {
+  /** Null once they were read. */
+  readonly plan: RawPlan | null;
+  readonly left: Left;
+  readonly stages: readonly LeftStage[];
+}
+
+/** A stage on a graphics processor: its step, and how far it is there from one entry of each axis to the next. */
+interface LeftStage {
+  readonly name: Stage;
+  readonly layer: number;
+  readonly shape: number[];
+  readonly step: number;
+  readonly strides: number[];
 }
 
 type Raw =
@@ -83,6 +118,10 @@ export class Host {
   readonly #backend: Backend;
   /** What traces keep on the GPU. */
   readonly #kept = new Map<Id, Kept>();
+  /** Passes whose stages were left on the GPU. */
+  readonly #left = new Map<Id, LeftPass>();
+  /** Matrices of such passes that are drawn. */
+  readonly #matrices = new Map<Id, { readonly trace: Id; readonly matrix: DeviceMatrix }>();
   readonly #maxBytes: number;
   readonly #filesWasm: WasmSource | undefined;
   /** What is done when the requests so far are; null where they are. */
@@ -116,10 +155,11 @@ export class Host {
   close(): void {
     this.#isClosed = true;
     this.#backend.close();
-    this.#kept.clear();
+    for (const map of [this.#kept, this.#matrices]) map.clear();
     if (hasCrashed() || instance() !== this.#instance) return;
     for (const object of this.#objects.values()) object.free();
-    this.#objects.clear();
+    for (const { plan } of this.#left.values()) plan?.free();
+    for (const map of [this.#objects, this.#left]) map.clear();
   }
 
   #compute<T>(run: () => T): T {
@@ -171,20 +211,31 @@ export class Host {
             : module.plan(inputs, mask, options, this.#maxBytes);
         const latest = this.#objects.get(this.#latest.get(request.id) ?? Number.NaN);
         if (options.trace) this.#latest.set(request.id, request.trace);
-        return this.#pass(latest instanceof glue.RawTrace ? plan.after(latest) : plan, request.trace, tell);
+        return this.#pass(latest instanceof glue.RawTrace ? plan.after(latest) : plan, request, tell);
       }
       case "scaledDotProductAttention": {
         const { inputs, mask, options } = request;
-        return this.#pass(glue.planAttention(inputs, mask, options, this.#maxBytes), request.trace, tell);
+        return this.#pass(glue.planAttention(inputs, mask, options, this.#maxBytes), request, tell);
       }
       case "remask": {
-        const before = this.#get(request.id, glue.RawTrace);
-        return this.#pass(before.planRemask(request.mask, request.options), request.trace, tell, request.id);
+        const { id, mask, options, trace } = request;
+        const again = (before: RawTrace) =>
+          this.#pass(before.planRemask(mask, options), { trace, isLazy: false }, tell, id);
+        return this.#withTrace(id, again);
       }
       case "explain": {
         const { stage, layer, index } = request;
-        return this.#get(request.id, glue.RawTrace).explain(stage, layer, Uint32Array.from(index)) as Explanation;
+        const open = (trace: RawTrace) => trace.explain(stage, layer, Uint32Array.from(index)) as Explanation;
+        return this.#withTrace(request.id, open);
       }
+      case "readStage":
+        return this.#readStage(request.id, request.stage, request.layer);
+      case "openMatrix":
+        return this.#openMatrix(request);
+      case "drawMatrix":
+        return this.#drawing(() => this.#matrix(request.id).draw(request.picture));
+      case "readCells":
+        return this.#drawing(() => this.#matrix(request.id).cells(request.region));
       case "draw": {
         const [a = 0, b = 0, c = Number.NaN] = request.sizes;
         return this.#get(request.id, glue.RawGenerator).draw(request.kind, a, b, c, this.#maxBytes);
@@ -238,6 +289,8 @@ export class Host {
         this.#objects.delete(request.id);
         this.#failures.delete(request.id);
         this.#latest.delete(request.id);
+        this.#closeMatrix(request.id);
+        this.#leave(request.id);
         this.#kept.get(request.id)?.free();
         this.#kept.delete(request.id);
         return;
@@ -245,9 +298,14 @@ export class Host {
   }
 
   /** Runs a pass and copies what is asked of it; `tell` hears of both. `before` is the pass whose mask is exchanged. */
-  #pass(plan: RawPlan, id: Id, tell: Tell | undefined, before?: Id): PassReply | Promise<PassReply> {
-    if (this.#backend.mayTake(plan)) return this.#onGpu(plan, id, tell, before);
-    return this.#onCpu(plan, id, tell, before);
+  #pass(
+    plan: RawPlan,
+    to: Pick<PassOf, "trace" | "isLazy">,
+    tell: Tell | undefined,
+    before?: Id,
+  ): PassReply | Promise<PassReply> {
+    if (this.#backend.mayTake(plan)) return this.#onGpu(plan, to, tell, before);
+    return this.#onCpu(plan, to.trace, tell, before);
   }
 
   #onCpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply | Promise<PassReply> {
@@ -260,17 +318,108 @@ export class Host {
   }
 
   /** On the CPU after all where the GPU cannot. */
-  async #onGpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): Promise<PassReply> {
+  async #onGpu(
+    plan: RawPlan,
+    { trace: id, isLazy }: Pick<PassOf, "trace" | "isLazy">,
+    tell: Tell | undefined,
+    before: Id | undefined,
+  ): Promise<PassReply> {
     const kept = before === undefined ? null : (this.#kept.get(before) ?? null);
+    const wanted = isLazy ? [...plan.givenBack()] : null;
     // Meanwhile the engine may have been destroyed.
-    const computed = await this.#backend.compute(plan, before !== undefined, kept).finally(() => this.#check());
+    const computed = await this.#backend.compute(plan, before !== undefined, kept, wanted).finally(() => this.#check());
     return this.#compute(() => {
       if (!computed) return this.#onCpu(plan, id, tell, before);
-      const reply = this.#reply(plan.computed(computed.numbers, computed.places), id, tell, before);
+      const { numbers, places, left } = computed;
+      if (left) {
+        const stages = plan.stages() as LeftStage[];
+        this.#left.set(id, { plan, left, stages });
+        this.#kept.set(id, computed.kept);
+        const reply = this.#reply(plan.withoutStages(numbers, places), id, tell, before);
+        return { ...reply, left: stages.map(({ name, layer, shape }) => ({ name, layer, shape })) };
+      }
+      const reply = this.#reply(plan.computed(numbers, places), id, tell, before);
       if (reply.stages) this.#kept.set(id, computed.kept);
       else computed.kept.free();
       return reply;
     });
+  }
+
+  /** Does something with a trace, whose stages are read first where they were left on the GPU. */
+  #withTrace<T>(id: Id, act: (trace: RawTrace) => T | Promise<T>): T | Promise<T> {
+    const kind = glue().RawTrace;
+    const pass = this.#left.get(id);
+    if (!pass?.plan) return act(this.#get(id, kind));
+    return this.#fetch(id, pass.plan, pass).then(() => this.#compute(() => act(this.#get(id, kind))));
+  }
+
+  /** Reads all stages of a pass, or runs it again where the device that had them is gone. */
+  async #fetch(id: Id, plan: RawPlan, pass: LeftPass): Promise<void> {
+    const computed = await this.#backend.read(() => pass.left.all()).finally(() => this.#check());
+    this.#compute(() => {
+      const trace = computed ? plan.computed(computed.numbers, computed.places) : this.#backend.run(plan);
+      this.#objects.set(id, trace);
+      this.#left.set(id, { ...pass, plan: null });
+    });
+  }
+
+  async #readStage(id: Id, name: Stage, layer: number): Promise<Tensor> {
+    const { plan, left, stage } = this.#leftStage(id, name, layer) ?? {};
+    if (plan && left && stage) {
+      // What the device never saw was given.
+      const read = async () => (await left.read(stage.step)) ?? plan.given(stage.step);
+      const numbers = await this.#backend.read(read).finally(() => this.#check());
+      if (numbers) return this.#compute(() => plan.arranged(stage.step, numbers) as Tensor);
+    }
+    return this.#withTrace(id, (trace) => trace.stage(name, layer) as Tensor);
+  }
+
+  /** A matrix of a stage, ready to be drawn; null where its numbers are not on the GPU. */
+  async #openMatrix({ id, stage: name, layer, entry, look, matrix }: OpenMatrix): Promise<Survey | null> {
+    const found = this.#leftStage(id, name, layer);
+    if (!found) return null;
+    const { left, stage } = found;
+    const { shape, strides, step } = stage;
+    const [rows = 1, columns = 1] = shape.slice(-2);
+    const [rowStride = 0, columnStride = 1] = strides.slice(-2);
+    const start = entry.reduce((at, index, axis) => at + index * (strides[axis] ?? 0), 0);
+    const opened = await this.#backend
+      .read(() => left.open(step, { rows, columns, start, rowStride, columnStride }, look))
+      .finally(() => this.#check());
+    if (opened) this.#matrices.set(matrix, { trace: id, matrix: opened });
+    return opened?.survey ?? null;
+  }
+
+  /** What a matrix gives; null where the device is gone, which "auto" forgives. */
+  #drawing<T>(act: () => Promise<T>): Promise<T | null> {
+    return this.#backend.read(act).finally(() => this.#check());
+  }
+
+  #leftStage(id: Id, name: Stage, layer: number) {
+    const pass = this.#left.get(id);
+    const stage = pass?.stages.find((stage) => stage.name === name && stage.layer === layer);
+    return pass && stage && { ...pass, stage };
+  }
+
+  #matrix(id: Id): DeviceMatrix {
+    const open = this.#matrices.get(id);
+    if (open) return open.matrix;
+    throw new AttnError("disposed", "the matrix was disposed");
+  }
+
+  /** Forgets what was left on the GPU. */
+  #leave(id: Id): void {
+    const pass = this.#left.get(id);
+    if (!pass) return;
+    for (const [matrix, { trace }] of this.#matrices) if (trace === id) this.#closeMatrix(matrix);
+    this.#left.delete(id);
+    pass.left.free();
+    pass.plan?.free();
+  }
+
+  #closeMatrix(id: Id): void {
+    this.#matrices.get(id)?.matrix.free();
+    this.#matrices.delete(id);
   }
 
   #reply(trace: RawTrace, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
@@ -284,6 +433,7 @@ export class Host {
       crossWeights: ofLayers((layer) => trace.crossWeights(layer) as Tensor | null),
       present: trace.present() as [Tensor, Tensor] | null,
       stages: stages.length > 0 ? stages : null,
+      left: null,
     };
     if (reply.stages) this.#objects.set(id, trace);
     else trace.free();

@@ -1,9 +1,11 @@
 import type { BackendInfo } from "./backend-info.ts";
+import { deviceTensor } from "./device-tensor.ts";
 import { AttnError } from "./errors.ts";
 import type { PassReply, PassRequest, Request } from "./host.ts";
 import { optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
-import { type KeptStage, Trace, type TraceSource } from "./trace.ts";
+import type { Tensor } from "./tensor.ts";
+import { type KeptStage, type LeftStage, Trace, type TraceSource } from "./trace.ts";
 import type { Transport } from "./transport.ts";
 import { UNWATCHED, type Watch, watchOf } from "./watch.ts";
 
@@ -61,11 +63,21 @@ export class Link {
   async pass(
     request: PassRequest,
     watch: Watch,
-    before: readonly KeptStage[] = [],
-  ): Promise<Omit<PassReply, "stages"> & { trace: Trace | null }> {
+    before: readonly (KeptStage | LeftStage)[] = [],
+  ): Promise<Omit<PassReply, "stages" | "left"> & { trace: Trace | null }> {
     try {
-      const { stages, ...reply } = await this.call<PassReply>(request, watch);
-      return { ...reply, trace: stages && this.#trace(stages, request.trace, before) };
+      const { stages, left, weights, crossWeights, ...reply } = await this.call<PassReply>(request, watch);
+      if (request.op === "remask" || !request.isLazy)
+        return { ...reply, weights, crossWeights, trace: stages && this.#trace(stages, request.trace, before) };
+      // The weights are the trace's, wherever the pass was computed.
+      const kept = left ?? stages ?? weightsOf(weights, crossWeights);
+      const none = weights.map(() => null);
+      return {
+        ...reply,
+        weights: none,
+        crossWeights: none,
+        trace: this.#trace(kept, request.trace, [], request.options),
+      };
     } catch (reason) {
       // A pass that was given up when it had begun leaves its trace behind.
       if (watch.signal?.aborted) this.free(request.trace);
@@ -73,12 +85,28 @@ export class Link {
     }
   }
 
-  #trace(again: readonly KeptStage[], id: number, before: readonly KeptStage[]): Trace {
-    const isSame = (one: KeptStage) => (other: KeptStage) => one.name === other.name && one.layer === other.layer;
+  #trace(
+    again: readonly (KeptStage | LeftStage)[],
+    id: number,
+    before: readonly (KeptStage | LeftStage)[],
+    options: Readonly<Record<string, unknown>> = { trace: true },
+  ): Trace {
+    const isSame = (one: LayerStage) => (other: LayerStage) => one.name === other.name && one.layer === other.layer;
     const stages = before.length > 0 ? before.map((stage) => again.find(isSame(stage)) ?? stage) : again;
+    const check = () => {
+      if (options.trace) return;
+      const message = "the pass kept no stages, which trace: true would do";
+      throw new AttnError("no_such_stage", message, { stage: "masked", layer: 0, available: ["weights"] });
+    };
     const source: TraceSource = {
-      explain: (stage, layer, index) => this.call({ op: "explain", id, stage, layer, index }),
+      explain: async (stage, layer, index) => {
+        check();
+        return this.call({ op: "explain", id, stage, layer, index });
+      },
+      read: (stage, layer) => this.call({ op: "readStage", id, stage, layer }),
+      onDevice: (stage, read) => deviceTensor(this, id, stage, read),
       remask: async (mask, chosen) => {
+        check();
         const [watch, options] = watchOf(given(chosen));
         const request = { op: "remask", id, mask: optionalRule(mask, "mask"), options, trace: this.newId() } as const;
         const { output, weights, trace } = await this.pass(request, watch, stages);
@@ -91,4 +119,13 @@ export class Link {
     this.watch(trace, id);
     return trace;
   }
+}
+
+type LayerStage = Pick<KeptStage, "name" | "layer">;
+
+/** The weights of a pass as stages. */
+function weightsOf(weights: PassReply["weights"], crossWeights: PassReply["crossWeights"]): KeptStage[] {
+  const stages = (name: KeptStage["name"], tensors: readonly (Tensor | null)[]) =>
+    tensors.flatMap((tensor, layer) => (tensor ? [{ name, layer, tensor }] : []));
+  return [...stages("weights", weights), ...stages("cross_weights", crossWeights)];
 }

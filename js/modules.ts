@@ -11,7 +11,7 @@ import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
-import type { Asked, Trace } from "./trace.ts";
+import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** Parameters by name. */
@@ -206,7 +206,10 @@ export class Weighted {
   }
 
   /** @internal */
-  protected async pass(inputs: Inputs, { mask, generator, ...settings }: ForwardOptions): ReturnType<Link["pass"]> {
+  protected async pass(
+    inputs: Inputs,
+    { mask, generator, lazy, ...settings }: ForwardOptions & LazyOption,
+  ): ReturnType<Link["pass"]> {
     if (generator !== undefined && !(generator instanceof Generator)) {
       throw invalidOption("generator", generator, "what engine.torchGenerator gives");
     }
@@ -217,6 +220,7 @@ export class Weighted {
       inputs: { ...inputs },
       mask: optionalRule(mask, "mask"),
       options,
+      isLazy: isLazy(lazy),
       generator: options.training && generator ? Generator.idIn(this.#link, generator) : null,
       trace: this.#link.newId(),
     } as const;
@@ -244,10 +248,15 @@ export class MultiHeadAttention extends Weighted {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
-  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  forward(x: TensorLike, options: AttentionForwardOptions & { lazy: true }): Promise<LazyResult>;
+  forward<Weighed extends boolean = true, Traced extends boolean = false>(
     x: TensorLike,
-    options: AttentionForwardOptions<Weighed, Traced> = {},
-  ): Promise<ForwardResult<Weighed, Traced>> {
+    options?: AttentionForwardOptions<Weighed, Traced> & { lazy?: false },
+  ): Promise<ForwardResult<Weighed, Traced>>;
+  async forward(
+    x: TensorLike,
+    options: AttentionForwardOptions & LazyOption = {},
+  ): Promise<ForwardResult | LazyResult> {
     const { key, value, ...rest } = given(options);
     const inputs = {
       x: toTensor(x, "x"),
@@ -255,7 +264,7 @@ export class MultiHeadAttention extends Weighted {
       value: value == null ? null : toTensor(value, "value"),
     };
     const { output, weights, trace } = await this.pass(inputs, rest);
-    return { output, weights: weights[0] ?? null, trace } as ForwardResult<Weighed, Traced>;
+    return { output, weights: weights[0] ?? null, trace } as ForwardResult | LazyResult;
   }
 }
 
@@ -267,12 +276,14 @@ export class TransformerBlock extends Weighted {
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  forward(x: TensorLike, options: ForwardOptions & { lazy: true }): Promise<LazyResult>;
+  forward<Weighed extends boolean = true, Traced extends boolean = false>(
     x: TensorLike,
-    options: ForwardOptions<Weighed, Traced> = {},
-  ): Promise<ForwardResult<Weighed, Traced>> {
+    options?: ForwardOptions<Weighed, Traced> & { lazy?: false },
+  ): Promise<ForwardResult<Weighed, Traced>>;
+  async forward(x: TensorLike, options: ForwardOptions & LazyOption = {}): Promise<ForwardResult | LazyResult> {
     const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
-    return { output, weights: weights[0] ?? null, trace } as ForwardResult<Weighed, Traced>;
+    return { output, weights: weights[0] ?? null, trace } as ForwardResult | LazyResult;
   }
 }
 
@@ -284,12 +295,14 @@ export class Transformer extends Weighted {
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  forward(x: TensorLike, options: ForwardOptions & { lazy: true }): Promise<LazyResult>;
+  forward<Weighed extends boolean = true, Traced extends boolean = false>(
     x: TensorLike,
-    options: ForwardOptions<Weighed, Traced> = {},
-  ): Promise<StackResult<Weighed, Traced>> {
+    options?: ForwardOptions<Weighed, Traced> & { lazy?: false },
+  ): Promise<StackResult<Weighed, Traced>>;
+  async forward(x: TensorLike, options: ForwardOptions & LazyOption = {}): Promise<StackResult | LazyResult> {
     const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
-    return { output, weights: everyLayers(weights), trace } as StackResult<Weighed, Traced>;
+    return { output, weights: everyLayers(weights), trace } as StackResult | LazyResult;
   }
 }
 
@@ -301,18 +314,24 @@ export class DecoderBlock extends Weighted {
   }
 
   /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions & { lazy: true }): Promise<LazyResult>;
+  forward<Weighed extends boolean = true, Traced extends boolean = false>(
     x: TensorLike,
     memory: TensorLike,
-    options: DecoderForwardOptions<Weighed, Traced> = {},
-  ): Promise<DecoderBlockResult<Weighed, Traced>> {
+    options?: DecoderForwardOptions<Weighed, Traced> & { lazy?: false },
+  ): Promise<DecoderBlockResult<Weighed, Traced>>;
+  async forward(
+    x: TensorLike,
+    memory: TensorLike,
+    options: DecoderForwardOptions & LazyOption = {},
+  ): Promise<DecoderBlockResult | LazyResult> {
     const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
     return {
       output,
       selfWeights: weights[0] ?? null,
       crossWeights: crossWeights[0] ?? null,
       trace,
-    } as DecoderBlockResult<Weighed, Traced>;
+    } as DecoderBlockResult | LazyResult;
   }
 }
 
@@ -324,22 +343,32 @@ export class Decoder extends Weighted {
   }
 
   /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  async forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions & { lazy: true }): Promise<LazyResult>;
+  forward<Weighed extends boolean = true, Traced extends boolean = false>(
     x: TensorLike,
     memory: TensorLike,
-    options: DecoderForwardOptions<Weighed, Traced> = {},
-  ): Promise<DecoderResult<Weighed, Traced>> {
+    options?: DecoderForwardOptions<Weighed, Traced> & { lazy?: false },
+  ): Promise<DecoderResult<Weighed, Traced>>;
+  async forward(
+    x: TensorLike,
+    memory: TensorLike,
+    options: DecoderForwardOptions & LazyOption = {},
+  ): Promise<DecoderResult | LazyResult> {
     const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
     return {
       output,
       selfWeights: everyLayers(weights),
       crossWeights: everyLayers(crossWeights),
       trace,
-    } as DecoderResult<Weighed, Traced>;
+    } as DecoderResult | LazyResult;
   }
 }
 
-function decoderInputs(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions): [Inputs, ForwardOptions] {
+function decoderInputs(
+  x: TensorLike,
+  memory: TensorLike,
+  options: DecoderForwardOptions & LazyOption,
+): [Inputs, ForwardOptions & LazyOption] {
   const { memoryMask, ...rest } = given(options);
   const inputs = {
     x: toTensor(x, "x"),

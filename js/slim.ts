@@ -5,6 +5,7 @@ import type { WasmSource } from "./wasm.ts";
 
 export type { Analysis, LabelOptions, OffsetOption, Tokens } from "./analysis.ts";
 export type { BackendOption } from "./backend-info.ts";
+export type { DeviceTensor } from "./device.ts";
 export type {
   AttentionResult,
   Engine,
@@ -59,7 +60,16 @@ export type {
 export type { AxisOption, LayerNormOptions, Ops, RmsNormOptions, RotaryOptions } from "./ops.ts";
 export { type Place, Selection } from "./selection.ts";
 export { type NestedArray, type Tensor, type TensorLike, tensor } from "./tensor.ts";
-export { type Asked, type LayerOption, type Remasked, type RemaskOptions, Trace, type TraceJson } from "./trace.ts";
+export {
+  type Asked,
+  type LayerOption,
+  type LazyOption,
+  type LazyResult,
+  type Remasked,
+  type RemaskOptions,
+  Trace,
+  type TraceJson,
+} from "./trace.ts";
 export type { WasmSource } from "./wasm.ts";
 export type { WatchOptions } from "./watch.ts";
 

@@ -1,4 +1,5 @@
-import { AttnError } from "./errors.ts";
+import type { DeviceTensor } from "./device.ts";
+import { AttnError, invalidOption } from "./errors.ts";
 import type { Explanation, RemaskOptions as RustRemaskOptions, Stage } from "./generated.ts";
 import type { Mask } from "./mask.ts";
 import { isList, type Tensor, tensor } from "./tensor.ts";
@@ -12,6 +13,29 @@ export interface LayerOption {
 
 /** What a pass gives where it was asked for it. */
 export type Asked<Is extends boolean, What> = Is extends true ? What : null;
+
+/** Leaves the numbers of a pass where it is computed. */
+export interface LazyOption {
+  /**
+   * Whether stages and weights are left where they are computed, on a graphics processor, and copied only when they are read: the
+   * result's `trace` holds the weights, or with `trace: true` every stage. What is not computed there is here at once. Default false.
+   */
+  lazy?: boolean;
+}
+
+/** @throws AttnError `invalid_option` */
+export function isLazy(lazy: boolean | undefined = false): boolean {
+  if (typeof lazy !== "boolean") throw invalidOption("lazy", lazy, "true or false");
+  return lazy;
+}
+
+/** What a pass with `lazy: true` gives. */
+export interface LazyResult {
+  /** As other passes give it. */
+  readonly output: Tensor;
+  /** The weights, or with `trace: true` every stage; some may lie on a graphics processor. */
+  readonly trace: Trace;
+}
 
 /** What a pass with another mask gives. */
 export interface Remasked {
@@ -28,6 +52,9 @@ export interface RemaskOptions extends Partial<RustRemaskOptions>, WatchOptions 
 
 /** The engine's side of a trace. */
 export interface TraceSource {
+  read(stage: Stage, layer: number): Promise<Tensor>;
+  /** A stage on a graphics processor; `read` gives its numbers. */
+  onDevice(stage: LeftStage, read: () => Promise<Tensor>): DeviceTensor;
   explain(stage: Stage, layer: number, index: number[]): Promise<Explanation>;
   remask(mask: Mask | null, options: RemaskOptions): Promise<Remasked>;
   dispose(): void;
@@ -37,6 +64,13 @@ export interface KeptStage {
   readonly name: Stage;
   readonly layer: number;
   readonly tensor: Tensor;
+}
+
+/** A stage that was left on a graphics processor. */
+export interface LeftStage {
+  readonly name: Stage;
+  readonly layer: number;
+  readonly shape: readonly number[];
 }
 
 /** A number as JSON has it; what JSON lacks is a word. */
@@ -62,11 +96,12 @@ export interface TraceJson {
  * ```
  */
 export class Trace {
-  readonly #stages: readonly KeptStage[];
+  readonly #stages: (KeptStage | LeftStage)[];
   readonly #source: TraceSource | null;
 
-  constructor(stages: readonly KeptStage[], source: TraceSource | null) {
-    this.#stages = stages;
+  /** @internal */
+  constructor(stages: readonly (KeptStage | LeftStage)[], source: TraceSource | null) {
+    this.#stages = [...stages];
     this.#source = source;
   }
 
@@ -80,13 +115,56 @@ export class Trace {
     return this.#stages.reduce((n, { layer }) => Math.max(n, layer + 1), 0);
   }
 
-  /** A stage's numbers. @throws AttnError `no_such_stage` */
+  /** A stage's shape. @throws AttnError `no_such_stage` */
+  shape(name: Stage, { layer = 0 }: LayerOption = {}): readonly number[] {
+    const stage = this.#find(name, layer);
+    return "tensor" in stage ? stage.tensor.shape : stage.shape;
+  }
+
+  /** A stage's numbers. @throws AttnError `no_such_stage`, also for one that a lazy pass left where it was computed */
   stage(name: Stage, { layer = 0 }: LayerOption = {}): Tensor {
-    const found = this.#stages.find((stage) => stage.name === name && stage.layer === layer);
-    if (found) return found.tensor;
-    const available = this.#stages.filter((stage) => stage.layer === layer).map((stage) => stage.name);
-    const message = `stage ${name} of layer ${layer} is not in the trace; available: ${available.join(", ") || "none"}`;
-    throw new AttnError("no_such_stage", message, { stage: name, layer, available });
+    const stage = this.#find(name, layer);
+    if ("tensor" in stage) return stage.tensor;
+    const message = `stage ${name} of layer ${layer} was left where it was computed; await trace.read("${name}") first`;
+    throw new AttnError("no_such_stage", message, { stage: name, layer, available: this.#names(layer, true) });
+  }
+
+  /**
+   * A stage's numbers, fetched where a lazy pass left them; from then on `stage` gives them too.
+   *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
+   * const { trace } = await mha.forward([[1, 0, 0, 1], [0, 1, 1, 0]], { lazy: true });
+   * const weights = await trace.read("weights");
+   * console.log(weights.shape); // [ 2, 2, 2 ]
+   * ```
+   *
+   * @throws AttnError `no_such_stage`, `disposed`, `gpu_lost`
+   */
+  async read(name: Stage, { layer = 0 }: LayerOption = {}): Promise<Tensor> {
+    const stage = this.#find(name, layer);
+    if ("tensor" in stage) return stage.tensor;
+    const tensor = await this.#engine().read(name, layer);
+    this.#stages[this.#stages.indexOf(stage)] = { name, layer, tensor };
+    return tensor;
+  }
+
+  /**
+   * What a view draws of a stage: its tensor, or where that was left on a graphics processor what is drawn there, without its numbers
+   * being copied.
+   *
+   * ```ts
+   * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
+   * const { trace } = await mha.forward([[1, 0, 0, 1], [0, 1, 1, 0]], { lazy: true });
+   * console.log(trace.drawable("weights").shape); // [ 2, 2, 2 ]
+   * ```
+   *
+   * @throws AttnError `no_such_stage`
+   */
+  drawable(name: Stage, { layer = 0 }: LayerOption = {}): Tensor | DeviceTensor {
+    const stage = this.#find(name, layer);
+    if ("tensor" in stage) return stage.tensor;
+    return this.#engine().onDevice(stage, () => this.read(name, { layer }));
   }
 
   /**
@@ -103,7 +181,7 @@ export class Trace {
    * @throws AttnError `no_such_stage`, `shape_mismatch` for a cell that is not there, `no_engine` for a trace read from a file
    */
   async explain(name: Stage, index: readonly number[], { layer = 0 }: LayerOption = {}): Promise<Explanation> {
-    const { shape } = this.stage(name, { layer });
+    const shape = this.shape(name, { layer });
     const cell: number[] = isList(index) ? Array.from(index as ArrayLike<number>) : [];
     const inside =
       cell.length === shape.length &&
@@ -137,7 +215,7 @@ export class Trace {
   }
 
   /**
-   * Plain data for `JSON.stringify`; NaN and infinity survive.
+   * Plain data for `JSON.stringify`; NaN and infinity survive. What a lazy pass left is to be read first.
    *
    * ```ts
    * const { trace } = await engine.scaledDotProductAttention([[1]], [[1]], [[5]], { trace: true });
@@ -148,12 +226,10 @@ export class Trace {
   toJSON(): TraceJson {
     return {
       format: "attnscope-trace/1",
-      stages: this.#stages.map(({ name, layer, tensor: { data, shape } }) => ({
-        name,
-        layer,
-        shape,
-        data: Array.from(data, jsonNumber),
-      })),
+      stages: this.#stages.map(({ name, layer }) => {
+        const { data, shape } = this.stage(name, { layer });
+        return { name, layer, shape, data: Array.from(data, jsonNumber) };
+      }),
     };
   }
 
@@ -177,6 +253,19 @@ export class Trace {
       return { name, layer, tensor: tensor(data.map(fromJsonNumber), shape) };
     });
     return new Trace(stages, null);
+  }
+
+  #find(name: Stage, layer: number): KeptStage | LeftStage {
+    const found = this.#stages.find((stage) => stage.name === name && stage.layer === layer);
+    if (found) return found;
+    const available = this.#names(layer, false);
+    const message = `stage ${name} of layer ${layer} is not in the trace; available: ${available.join(", ") || "none"}`;
+    throw new AttnError("no_such_stage", message, { stage: name, layer, available });
+  }
+
+  #names(layer: number, areHere: boolean): Stage[] {
+    const ofLayer = this.#stages.filter((stage) => stage.layer === layer && (!areHere || "tensor" in stage));
+    return ofLayer.map(({ name }) => name);
   }
 
   #engine(): TraceSource {

@@ -34,7 +34,7 @@ scope.onmessage = async ({ data }) => {
   const { id, request, isWatched } = data;
   try {
     const value = await host?.handle(request, isWatched ? (part) => scope.postMessage({ id, part }) : undefined);
-    scope.postMessage({ id, value }, [...buffersIn(value)]);
+    scope.postMessage({ id, value }, [...movable(value)]);
   } catch (thrown) {
     scope.postMessage({ id, error: errorOf(thrown) });
   }
@@ -61,11 +61,12 @@ function errorOf(thrown: unknown): PlainError {
   );
 }
 
-/** The memory behind every typed array in a reply. */
-function buffersIn(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
+/** The memory behind every typed array in a reply, and pictures. */
+function movable(value: unknown, found = new Set<Transferable>()): Set<Transferable> {
   if (ArrayBuffer.isView(value)) found.add(value.buffer as ArrayBuffer);
+  else if (globalThis.ImageBitmap && value instanceof ImageBitmap) found.add(value);
   else if (typeof value === "object" && value !== null) {
-    for (const inner of Object.values(value)) buffersIn(inner, found);
+    for (const inner of Object.values(value)) movable(inner, found);
   }
   return found;
 }

@@ -53,8 +53,15 @@ export const CHROMIUM_ARGS = [
   "--disable-sync",
 ];
 
-/** With this Chromium has WebGPU where there is no graphics processor: SwiftShader, a program that plays one. */
-export const CHROMIUM_GPU_ARGS = [...CHROMIUM_ARGS, "--enable-unsafe-webgpu"];
+/** With these Chromium has WebGPU where there is no graphics processor: SwiftShader, a program, plays one, and its canvases too. */
+export const CHROMIUM_GPU_ARGS = [
+  ...CHROMIUM_ARGS.filter((argument) => argument !== "--disable-gpu"),
+  "--enable-unsafe-webgpu",
+  "--ignore-gpu-blocklist",
+  "--enable-features=Vulkan",
+  "--use-vulkan=swiftshader",
+  "--use-angle=swiftshader",
+];
 
 const VULKAN = "/usr/lib/chromium/libvulkan.so.1";
 const SWIFTSHADER = "/usr/lib/chromium/vk_swiftshader_icd.json";

@@ -31,6 +31,8 @@ pub struct GpuPlan {
     pub size: usize,
     /// Buffers that a pass with another mask would use again.
     pub kept: Vec<usize>,
+    /// The buffer that holds each step; -1 where none does.
+    pub places: Vec<i32>,
 }
 
 /// A buffer and what is in it at the start.
@@ -249,6 +251,12 @@ impl Planner<'_> {
         };
         self.places[id] = Some(seen.buffer);
         Ok(seen)
+    }
+
+    /// The buffer that a step has already.
+    fn place_of(&self, id: usize) -> Option<usize> {
+        let step = &self.steps[id];
+        self.places[id].or_else(|| if step.kind == kind::SAME { self.place_of(step.froms()[0]) } else { None })
     }
 
     /// Where a step's numbers go.
@@ -556,8 +564,10 @@ impl Planner<'_> {
                 kept.push(at);
             }
         }
+        let place = |id: usize| self.place_of(id).map_or(-1, |buffer| buffer as i32);
+        let places = (0..self.steps.len()).map(place).collect();
         let Self { buffers, sizes, dispatches, .. } = self;
-        Ok(GpuPlan { buffers, sizes, dispatches, reads, size: end, kept })
+        Ok(GpuPlan { buffers, sizes, dispatches, reads, size: end, kept, places })
     }
 }
 
@@ -644,6 +654,7 @@ impl From<GpuPlan> for Plain {
             ("reads", plain_list(plan.reads, read)),
             ("size", plan.size.into()),
             ("kept", plan.kept.into()),
+            ("places", plain_list(plan.places, |buffer| f64::from(buffer).into())),
         ])
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{AttnError, Result};
 use crate::mask::ResolvedMask;
 use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
-use crate::trace::Stage;
+use crate::trace::{Stage, StageInfo};
 use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend};
 use attnscope_kernels::layer_norm::layer_norm_row;
 use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, matmul_packed};
@@ -145,6 +145,11 @@ impl Step {
         Cow::Borrowed(&numbers.from(self.offset)[..size])
     }
 
+    /// What a trace says of it.
+    pub fn info(&self, hidden_axes: usize) -> StageInfo {
+        StageInfo { name: self.stage, layer: self.layer, shape: self.shape[hidden_axes..].to_vec() }
+    }
+
     pub fn size(&self) -> usize {
         self.shape.iter().product()
     }
@@ -267,6 +272,11 @@ impl Recipe {
 
     pub fn keeps(&self) -> bool {
         self.keep
+    }
+
+    /// The same steps, of which none is kept.
+    pub fn without_stages(&self) -> Self {
+        Self { keep: false, masked: None, ..self.clone() }
     }
 
     pub fn steps(&self) -> &[Step] {

@@ -197,6 +197,44 @@ impl Plan {
         }
     }
 
+    /// What may be left on another device: the stages that are kept, or else the weights, where they are asked for. In order, each
+    /// with its step and how far it is from one entry of each axis to the next.
+    pub fn stages(&self) -> Vec<(StageInfo, StepId, Vec<usize>)> {
+        let placed =
+            |(id, step): (StepId, &Step)| (step.info(self.hidden_axes), id, step.strides[self.hidden_axes..].to_vec());
+        let steps = self.recipe.steps().iter().enumerate();
+        steps.filter(|(_, step)| self.recipe.keeps() || self.returns.have(step)).map(placed).collect()
+    }
+
+    /// A stage's numbers, row-major, of those of its step as another device has them.
+    pub fn arranged(&self, step: StepId, numbers: &[f32]) -> Tensor {
+        let step = Step { offset: 0, ..self.recipe.steps()[step].clone() };
+        let data = step.read(Numbers { shared: &[], own: numbers }).into_owned();
+        Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data }
+    }
+
+    /// A trace of a pass whose stages are left on another device: it gives what is no stage of [`Plan::stages`]. `numbers` are those
+    /// of the steps of [`Plan::given_back`], `places` says where each step's begin.
+    #[must_use]
+    pub fn without_stages(&self, numbers: Vec<f32>, places: &[[usize; 2]]) -> Trace {
+        let mut recipe = self.recipe.without_stages();
+        recipe.move_to(places);
+        Trace {
+            recipe,
+            shared: Arc::default(),
+            own: Arc::new(numbers),
+            hidden_axes: self.hidden_axes,
+            returns: Returns { weights: false, ..self.returns },
+            meeting: self.meeting.clone(),
+            max_bytes: self.max_bytes,
+        }
+    }
+
+    /// The steps that a trace without stages reads.
+    pub fn given_back(&self) -> Vec<StepId> {
+        self.wanted().into_iter().filter(|&id| !self.returns.have(&self.recipe.steps()[id])).collect()
+    }
+
     /// The trace of a pass that another device computed. `numbers` are those of the arena from the first step on that was to be
     /// made; where no stages are kept, those of the steps of `places`, each from a place of its own on.
     pub fn computed(self, mut numbers: Vec<f32>, places: &[[usize; 2]]) -> Trace {
@@ -224,11 +262,10 @@ impl Plan {
     /// What [`Trace`] reads of a pass that keeps no stages.
     fn wanted(&self) -> Vec<StepId> {
         let is_wanted = |(_, step): &(StepId, &Step)| match step.stage {
-            Stage::Weights | Stage::CrossWeights => self.returns.weights,
             Stage::PastKey | Stage::PastValue | Stage::AllKeys | Stage::AllValues => {
                 self.recipe.find(Stage::PastKey, 0).is_some()
             }
-            _ => false,
+            _ => self.returns.have(step),
         };
         let steps = self.recipe.steps().iter().enumerate().filter(is_wanted).map(|(id, _)| id);
         steps.chain([self.recipe.steps().len() - 1]).collect()
@@ -259,6 +296,11 @@ pub(crate) struct Returns {
 impl Returns {
     pub fn of(options: &ForwardOptions) -> Self {
         Self { weights: options.need_weights, average_weights: options.average_weights }
+    }
+
+    /// Whether a step's numbers are weights that the caller wants.
+    fn have(self, step: &Step) -> bool {
+        self.weights && matches!(step.stage, Stage::Weights | Stage::CrossWeights)
     }
 }
 
@@ -346,22 +388,16 @@ impl Trace {
     /// The stages that were kept, in order.
     pub fn stages(&self) -> Vec<StageInfo> {
         let steps = if self.recipe.keeps() { self.recipe.steps() } else { &[] };
-        steps
-            .iter()
-            .map(|step| StageInfo {
-                name: step.stage,
-                layer: step.layer,
-                shape: step.shape[self.hidden_axes..].to_vec(),
-            })
-            .collect()
+        steps.iter().map(|step| step.info(self.hidden_axes)).collect()
     }
 
-    /// A stage's numbers.
+    /// A stage's numbers; the weights, where they were asked for, also of a pass that kept no stages.
     ///
     /// # Errors
     /// `no_such_stage` where it was not kept.
     pub fn stage(&self, stage: Stage, layer: usize) -> Result<Tensor> {
-        self.kept(stage, layer).map(|step| self.read(step))
+        let weights = self.recipe.find(stage, layer).filter(|step| self.returns.have(step));
+        weights.map_or_else(|| self.kept(stage, layer), Ok).map(|step| self.read(step))
     }
 
     /// A stage's numbers where they lie, row-major; copied where they lie in another order. Stages that lie at the same place are

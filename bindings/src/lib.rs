@@ -14,7 +14,7 @@ use attnscope::{
     StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
-    Thrown, dict_in, dict_out, limit, object, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
+    Thrown, dict_in, dict_out, limit, list, object, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
 };
 use js_sys::{Array, Float32Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -243,6 +243,37 @@ impl RawPlan {
         self.0.given(step).into()
     }
 
+    /// `{ name, layer, shape, step, strides }` of each stage that may be left on a graphics processor.
+    pub fn stages(&self) -> Array {
+        let entry = |(info, step, strides): (StageInfo, usize, Vec<usize>)| {
+            object(&[
+                ("name", info.name.name().into()),
+                ("layer", info.layer.into()),
+                ("shape", list(&info.shape).into()),
+                ("step", step.into()),
+                ("strides", list(&strides).into()),
+            ])
+        };
+        self.0.stages().into_iter().map(entry).collect()
+    }
+
+    /// The steps whose numbers the pass gives beside these.
+    #[wasm_bindgen(js_name = givenBack)]
+    pub fn given_back(&self) -> Vec<usize> {
+        self.0.given_back()
+    }
+
+    /// A stage's tensor of its step's numbers.
+    pub fn arranged(&self, step: usize, numbers: Vec<f32>) -> JsValue {
+        tensor_out(&self.0.arranged(step, &numbers))
+    }
+
+    /// The trace of the pass, whose stages are left, from the numbers of these steps and the places where each step's begin.
+    #[wasm_bindgen(js_name = withoutStages)]
+    pub fn without_stages(&self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
+        RawTrace(self.0.without_stages(numbers, places.as_chunks().0))
+    }
+
     /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
     /// and the place, one behind the other.
     pub fn computed(self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
@@ -309,6 +340,11 @@ impl RawTrace {
                 Ok(object(&[("name", info.name.name().into()), ("layer", info.layer.into()), ("tensor", tensor)]))
             })
             .collect()
+    }
+
+    /// A stage's tensor; the weights also of a pass that kept no stages.
+    pub fn stage(&self, stage: JsValue, layer: usize) -> Thrown<JsValue> {
+        result(self.0.stage(read(stage)?, layer))
     }
 
     pub fn explain(&self, stage: JsValue, layer: usize, index: Vec<usize>) -> Thrown<JsValue> {

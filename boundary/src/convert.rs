@@ -31,8 +31,12 @@ pub fn tensor_out(tensor: &Tensor) -> JsValue {
 
 /// `{ data, shape }` of numbers that are copied already.
 pub fn tensor_of(data: Float32Array, shape: &[usize]) -> JsValue {
-    let shape: Array = shape.iter().map(|&axis| JsValue::from(axis)).collect();
-    object(&[("data", data.into()), ("shape", shape.into())])
+    object(&[("data", data.into()), ("shape", list(shape).into())])
+}
+
+/// A list of numbers.
+pub fn list(numbers: &[usize]) -> Array {
+    numbers.iter().map(|&number| JsValue::from(number)).collect()
 }
 
 /// A plain object with these properties.

@@ -3,5 +3,7 @@
 mod convert;
 mod error;
 
-pub use convert::{Thrown, dict_in, dict_out, limit, object, plain, tensor_in, tensor_of, tensor_out, tensors_in};
+pub use convert::{
+    Thrown, dict_in, dict_out, limit, list, object, plain, tensor_in, tensor_of, tensor_out, tensors_in,
+};
 pub use error::throw;

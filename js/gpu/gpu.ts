@@ -1,9 +1,12 @@
 // Carries out plans on a graphics processor: device, compiled kernels, buffers, one submission, one copy back. The engine loads this
 // when a pass is first to go there: one script, bundled/attnscope.gpu.js, with the kernels and the planner in it.
+
+import type { DeviceLook, DeviceMatrix } from "../device.ts";
 import type { Dispatch, GpuPlan, Buffer as PlanBuffer } from "../generated.ts";
 import init, { plan as planOf } from "../wasm/attnscope_gpu.js";
 import wasm from "../wasm/attnscope_gpu.wasm";
 import { Costs } from "./costs.ts";
+import { copiedOut, type Lying, Painter, type Piece } from "./painter.ts";
 import { SHADERS } from "./shaders.ts";
 
 /** A pass as the engine hands it over. */
@@ -47,12 +50,62 @@ export class Kept {
   }
 }
 
-/** What a pass gives. */
-export interface Computed {
+/** Numbers that were copied back. */
+export interface Numbers {
   readonly numbers: Float32Array;
   /** Steps and where their numbers are among these, one behind the other. */
   readonly places: Uint32Array;
+}
+
+/** What a pass gives. */
+export interface Computed extends Numbers {
   readonly kept: Kept;
+  /** The stages that were left on the device; null where all were copied back. */
+  readonly left: Left | null;
+}
+
+/** The stages of a pass, left on the device. */
+export class Left {
+  readonly #gpu: Gpu;
+  readonly #plan: GpuPlan;
+  readonly #buffers: readonly GPUBuffer[];
+  readonly #release: () => void;
+
+  constructor(gpu: Gpu, plan: GpuPlan, buffers: readonly GPUBuffer[], release: () => void) {
+    this.#gpu = gpu;
+    this.#plan = plan;
+    this.#buffers = buffers;
+    this.#release = release;
+  }
+
+  /** All numbers, as a pass that leaves none gives them. @throws GpuFailure */
+  async all(): Promise<Numbers> {
+    const { reads, size } = this.#plan;
+    const numbers = new Float32Array(size);
+    for (const { buffer, at } of reads) numbers.set(await this.#read(buffer), at);
+    return { numbers, places: Uint32Array.from(reads.flatMap(({ step, at }) => [step, at])) };
+  }
+
+  /** The numbers of a step, as they lie; null where they never were on the device. @throws GpuFailure */
+  async read(step: number): Promise<Float32Array | null> {
+    const buffer = this.#plan.places[step] ?? -1;
+    return buffer < 0 ? null : this.#read(buffer);
+  }
+
+  /** A matrix of a step, ready to be drawn; null where its numbers never were on the device. @throws GpuFailure */
+  async open(step: number, lying: Omit<Lying, "buffer">, look: DeviceLook): Promise<DeviceMatrix | null> {
+    const buffer = this.#buffers[this.#plan.places[step] ?? -1];
+    return buffer ? this.#gpu.open({ ...lying, buffer }, look) : null;
+  }
+
+  free(): void {
+    this.#release();
+  }
+
+  #read(at: number): Promise<Float32Array> {
+    const bytes = 4 * (this.#plan.buffers[at]?.numbers ?? 0);
+    return this.#gpu.copyOut([{ buffer: this.#buffers[at] as GPUBuffer, from: 0, bytes }]);
+  }
 }
 
 /** Weights stay on the device as long as they take no more bytes than this, and so do buffers for the next pass. */
@@ -83,6 +136,7 @@ export class Gpu {
   /** By size. */
   readonly #free = new Map<number, GPUBuffer[]>();
   #freeBytes = 0;
+  #painter: Painter | undefined;
 
   private constructor(device: GPUDevice, info: GPUAdapterInfo) {
     this.#device = device;
@@ -111,35 +165,68 @@ export class Gpu {
 
   /**
    * Runs a pass; null where its numbers or its size are such that only the CPU does it right, or with `onlyIfItPays` where the CPU
-   * is quicker. `before` is what the pass before kept, where this is one with another mask.
+   * is quicker. `before` is what the pass before kept, where this is one with another mask. Of a pass whose stages are to be left on
+   * the device the steps of `wanted` alone are copied back.
    *
    * @throws GpuFailure
    */
-  async compute(pass: Pass, before: Kept | null, onlyIfItPays: boolean): Promise<Computed | null> {
-    const plan = this.#plan(pass);
+  async compute(
+    pass: Pass,
+    before: Kept | null,
+    onlyIfItPays: boolean,
+    wanted: readonly number[] | null,
+  ): Promise<Computed | null> {
+    const plan = this.#plan(pass, wanted !== null);
     if (typeof plan === "string" || (onlyIfItPays && !this.costs.pays(pass.work, pass.wholeWork, plan.size)))
       return null;
     const start = performance.now();
-    const computed = await this.#run(pass, plan, before);
+    const computed = await this.#safely(async () => {
+      // Each kernel is compiled once, the first time that it is needed.
+      const pipelines = await Promise.all(plan.dispatches.map((dispatch) => this.#pipeline(dispatch)));
+      return this.#submit(pass, plan, pipelines, before, wanted);
+    });
     this.costs.learnGpu(pass.wholeWork, plan.size, performance.now() - start);
     return computed;
   }
 
   /** The plan of a pass, or why it is none for this device. */
-  #plan({ outline: { steps, tables } }: Pass): GpuPlan | string {
+  #plan({ outline: { steps, tables } }: Pass, isLeft: boolean): GpuPlan | string {
     const { maxBufferSize, maxStorageBufferBindingSize } = this.#device.limits;
     const most = Math.min(maxBufferSize, maxStorageBufferBindingSize);
     const plan: GpuPlan | string = planOf(steps, tables.length, most);
-    if (typeof plan !== "string" && padded(4 * plan.size) > maxBufferSize)
+    if (typeof plan !== "string" && !isLeft && padded(4 * plan.size) > maxBufferSize)
       return "what it gives is larger than a buffer";
     return plan;
   }
 
-  async #run(pass: Pass, plan: GpuPlan, before: Kept | null): Promise<Computed> {
+  /** Copies pieces of buffers out. @throws GpuFailure */
+  copyOut(pieces: readonly Piece[]): Promise<Float32Array> {
+    const copy = () => copiedOut(this.#device, this.#device.createCommandEncoder(), pieces);
+    return this.#safely(async () => new Float32Array(await copy()));
+  }
+
+  /** Makes a matrix ready to be drawn. @throws GpuFailure, as what is done with the matrix does */
+  async open(lying: Lying, look: DeviceLook): Promise<DeviceMatrix> {
+    const matrix = await this.#safely(() => {
+      this.#painter ??= new Painter(this.#device, (files) => this.#module(files));
+      return this.#painter.open(lying, look);
+    });
+    return {
+      ...matrix,
+      draw: (picture) =>
+        this.#safely(async () => {
+          const bitmap = await matrix.draw(picture);
+          // A device that is lost draws nothing, and says nothing.
+          if (this.#lost !== null) throw new GpuFailure("lost", this.#lost);
+          return bitmap;
+        }),
+      cells: (region) => this.#safely(() => matrix.cells(region)),
+    };
+  }
+
+  async #safely<T>(act: () => Promise<T>): Promise<T> {
     try {
-      // Each kernel is compiled once, the first time that it is needed.
-      const pipelines = await Promise.all(plan.dispatches.map((dispatch) => this.#pipeline(dispatch)));
-      return await this.#submit(pass, plan, pipelines, before);
+      return await act();
     } catch (reason) {
       // That the device is lost may be heard a moment after what fails because of it.
       await Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, 100))]);
@@ -153,7 +240,13 @@ export class Gpu {
     this.#device.destroy();
   }
 
-  async #submit(work: Pass, plan: GpuPlan, pipelines: GPUComputePipeline[], before: Kept | null): Promise<Computed> {
+  async #submit(
+    work: Pass,
+    plan: GpuPlan,
+    pipelines: GPUComputePipeline[],
+    before: Kept | null,
+    wanted: readonly number[] | null,
+  ): Promise<Computed> {
     const device = this.#device;
     device.pushErrorScope("out-of-memory");
     device.pushErrorScope("validation");
@@ -178,8 +271,9 @@ export class Gpu {
       pass.dispatchWorkgroups(...workgroups);
     });
     pass.end();
-    const staging = device.createBuffer({ size: padded(4 * plan.size), usage: MAP_READ | COPY_DST });
-    for (const { buffer, at } of plan.reads) {
+    const { reads, size } = wanted ? readsOf(plan, wanted) : plan;
+    const staging = device.createBuffer({ size: padded(4 * size), usage: MAP_READ | COPY_DST });
+    for (const { buffer, at } of reads) {
       const numbers = plan.buffers[buffer]?.numbers ?? 0;
       encoder.copyBufferToBuffer(buffers[buffer] as GPUBuffer, 0, staging, 4 * at, 4 * numbers);
     }
@@ -196,7 +290,7 @@ export class Gpu {
     const mistake = await invalid;
     if (mistake) throw new GpuFailure("unavailable", mistake.message);
     await mapped;
-    const numbers = new Float32Array(staging.getMappedRange()).slice(0, plan.size);
+    const numbers = new Float32Array(staging.getMappedRange()).slice(0, size);
     staging.destroy();
 
     const kept = new Set(before ? [] : plan.kept);
@@ -204,13 +298,10 @@ export class Gpu {
       (plan.buffers[at] as PlanBuffer).step,
       buffers[at] as GPUBuffer,
     ]);
-    release(true, kept);
-    const places = Uint32Array.from(plan.reads.flatMap(({ step, at }) => [step, at]));
-    return {
-      numbers,
-      places,
-      kept: before?.share() ?? new Kept(new Map(ofKept)),
-    };
+    const places = Uint32Array.from(reads.flatMap(({ step, at }) => [step, at]));
+    const left = wanted ? new Left(this, plan, buffers, () => release(true, kept)) : null;
+    if (!left) release(true, kept);
+    return { numbers, places, kept: before?.share() ?? new Kept(new Map(ofKept)), left };
   }
 
   /** The buffer of a plan's, with its numbers where it has some at the start. */
@@ -301,20 +392,36 @@ export class Gpu {
   }
 
   async #compile(shader: keyof typeof SHADERS, constants: Record<string, number>): Promise<GPUComputePipeline> {
-    const files = [...BEFORE, shader];
-    const module = this.#device.createShaderModule({
-      label: shader,
-      code: files.map((name) => SHADERS[name]).join(""),
-    });
-    const { messages } = await module.getCompilationInfo();
-    const error = messages.find(({ type }) => type === "error");
-    if (error)
-      throw new GpuFailure("unavailable", `${placeOf(error.lineNum, files)}:${error.linePos}: ${error.message}`);
+    const module = await this.#module([...BEFORE, shader]);
     return this.#device.createComputePipelineAsync({
       layout: "auto",
       compute: { module, entryPoint: "main", constants },
     });
   }
+
+  /** Files of src/shaders behind each other, compiled. */
+  async #module(files: readonly (keyof typeof SHADERS)[]): Promise<GPUShaderModule> {
+    const code = files.map((name) => SHADERS[name]).join("");
+    const module = this.#device.createShaderModule({ label: files.at(-1) as string, code });
+    const { messages } = await module.getCompilationInfo();
+    const error = messages.find(({ type }) => type === "error");
+    if (error)
+      throw new GpuFailure("unavailable", `${placeOf(error.lineNum, files)}:${error.linePos}: ${error.message}`);
+    return module;
+  }
+}
+
+/** Copies of some steps alone, one behind the other. */
+function readsOf({ places, buffers }: GpuPlan, steps: readonly number[]): Pick<GpuPlan, "reads" | "size"> {
+  let size = 0;
+  const reads = steps.flatMap((step) => {
+    const buffer = places[step] ?? -1;
+    if (buffer < 0) return [];
+    const at = size;
+    size += buffers[buffer]?.numbers ?? 0;
+    return [{ step, buffer, at }];
+  });
+  return { reads, size };
 }
 
 let loading: Promise<unknown> | undefined;

@@ -1,4 +1,6 @@
+import type { DeviceTensor } from "../device.ts";
 import type { Place, Selection } from "../selection.ts";
+import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
 import { cancel, type Drawing, request } from "./frames.ts";
 import { type HeatLook, type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
@@ -27,8 +29,11 @@ export interface Axes {
 
 /** Options of {@link headGrid}. */
 export interface HeadGridOptions extends HeatLook {
-  /** `[heads, rows, columns]`, row-major; give a new array for new numbers. */
-  readonly values: { readonly data: Float32Array; readonly shape: readonly number[] };
+  /**
+   * `[heads, rows, columns]`, row-major; give a new array for new numbers. Or what a lazy pass left on a graphics processor, as
+   * `trace.drawable("weights")` gives it: it is drawn there.
+   */
+  readonly values: { readonly data: Float32Array; readonly shape: readonly number[] } | DeviceTensor;
   /** The head that each matrix is of, where that is not its place. */
   readonly heads?: readonly number[] | null;
   /** Hidden cells of all heads, `[heads, rows, columns]`, or of one matrix that holds for every head. */
@@ -97,27 +102,31 @@ function sizesOf({ values }: HeadGridOptions) {
   return { count, rows, columns };
 }
 
-function peaksOf({ values, hidden, hiddenKeepsColor = false, scale, transposed = false, ...options }: HeadGridOptions) {
-  const { count, rows, columns } = sizesOf({ values, ...options });
+function peaksOf(options: HeadGridOptions, changed: (head: number) => void): AnyPeaks[] {
+  const { values, hidden, hiddenKeepsColor = false, scale, transposed = false } = options;
+  const { count, rows, columns } = sizesOf(options);
   const size = rows * columns;
   return Array.from({ length: count }, (_, head) => {
     const offset = hidden && hidden.length > size ? head * size : 0;
-    return new Peaks(
-      { data: values.data.subarray(head * size, (head + 1) * size), rows, columns },
-      {
-        hidden: hidden ? hidden.subarray(offset, offset + size) : null,
-        hiddenKeepsColor,
-        byRow: scale === "row",
-        transposed,
-      },
-    );
+    const how = {
+      hidden: hidden ? hidden.subarray(offset, offset + size) : null,
+      hiddenKeepsColor,
+      byRow: scale === "row",
+      transposed,
+    };
+    if (isOnDevice(values)) return new DevicePeaks(values.at(head), how, () => changed(head));
+    return new Peaks({ data: values.data.subarray(head * size, (head + 1) * size), rows, columns }, how);
   });
+}
+
+function isSameValues(one: HeadGridOptions["values"], other: HeadGridOptions["values"]): boolean {
+  if (isOnDevice(one) || isOnDevice(other)) return one === other;
+  return isSameData(one.data, other.data) && String(one.shape) === String(other.shape);
 }
 
 function isSamePeaks(one: HeadGridOptions, other: HeadGridOptions): boolean {
   return (
-    isSameData(one.values.data, other.values.data) &&
-    String(one.values.shape) === String(other.values.shape) &&
+    isSameValues(one.values, other.values) &&
     isSameData(one.hidden ?? null, other.hidden ?? null) &&
     one.hiddenKeepsColor === other.hiddenKeepsColor &&
     (one.scale === "row") === (other.scale === "row") &&
@@ -152,7 +161,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   const viewport = new Viewport();
   let options = start;
   let selection = start.selection;
-  let peaks = peaksOf(options);
+  let peaks = peaksOf(options, changed);
   let told = "";
   // Heads whose numbers are looked through and whose scale is known.
   const ready = new Set<number>();
@@ -219,11 +228,18 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   }
 
   function toSurface(head: number): MatrixSurfaceOptions {
-    return heatPicture(optionsOf(head), peaks[head] as Peaks, scaleOf(head));
+    return heatPicture(optionsOf(head), peaks[head] as AnyPeaks, scaleOf(head));
+  }
+
+  // Something came from a graphics processor.
+  function changed(head: number): void {
+    heads[head]?.view.update(toSurface(head));
+    heads[head]?.view.redraw();
   }
 
   function toSvg(): string {
-    for (const each of peaks) each.advance(Number.POSITIVE_INFINITY);
+    const numbers = peaks.map(wholeOf);
+    for (const each of numbers) each.advance(Number.POSITIVE_INFINITY);
     const colors = colorsOf(themeOf(element).dark);
     const { words } = optionsOf(0);
     const isEach = options.domain === "each" && options.scale !== "row";
@@ -231,7 +247,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
       const hidden = peaks[head]?.hatching === "none" ? null : words.hidden;
       return legendSvg({ ...scaleOf(head), outside }, hidden, words.rowMaximum, colors);
     };
-    const parts = peaks.map((each, head): Part => {
+    const parts = numbers.map((each, head): Part => {
       const matrix = matrixSvg(optionsOf(head), each, scaleOf(head), colors);
       const title = options.titles[head];
       const name = [title?.name, title?.note].filter(Boolean).join(" · ");
@@ -247,7 +263,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   // A scale for all heads is known once all were looked through.
   function prepare(head: number, deadline: number): boolean {
     const { domain = "shared" } = options;
-    const needed = domain === "shared" ? peaks : [peaks[head] as Peaks];
+    const needed = domain === "shared" ? peaks : [peaks[head] as AnyPeaks];
     if (!needed.every((each) => each.advance(deadline))) return false;
     if (ready.has(head)) return true;
     ready.add(head);
@@ -366,13 +382,15 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
       if (options.minWidth !== before.minWidth) arranged = 0;
       const isSame = isSamePeaks(before, options);
       if (!isSame) {
-        peaks = peaksOf(options);
+        peaks.forEach(close);
+        peaks = peaksOf(options, changed);
         if (String(before.values.shape) !== String(options.values.shape)) viewport.set({ zoom: 1, x: 0, y: 0 });
       }
       show(!isSame || !isSameLook(before, options) || String(before.domain) !== String(options.domain));
     },
     destroy() {
       leave(selection);
+      peaks.forEach(close);
       resize.disconnect();
       cancel(arranging);
       for (const head of heads) {

@@ -1,9 +1,11 @@
 import { format } from "d3-format";
+import { type AnyPeaks, DevicePeaks } from "./device-peaks.ts";
 import type { Cell } from "./matrix.ts";
+import { pixelsOf } from "./matrix-drawing.ts";
 import type { MatrixSurfaceOptions } from "./matrix-surface.ts";
 import { number } from "./number.ts";
 import { css, inkOn, type PaletteName, palette } from "./palette.ts";
-import { blocksOf, type Outside, type Peaks } from "./peaks.ts";
+import { blocksOf, type Outside, Peaks } from "./peaks.ts";
 import { levelFor, raster } from "./raster.ts";
 import { type ColorScale, outsideColors, type ScaleKind, stepOf } from "./scale.ts";
 import type { Theme } from "./theme.ts";
@@ -115,13 +117,14 @@ const turned = ({ row, column }: Cell): Cell => ({ row: column, column: row });
 
 /** What a cell of a heat map holds beside its colour: its number. */
 export function cellText(
-  peaks: Peaks,
+  peaks: AnyPeaks,
   { row, column }: Cell,
   scale: ColorScale,
   options: Resolved,
   theme: Pick<Theme, "dark" | "ink">,
 ) {
   const value = peaks.valueAt(row, column);
+  if (value === undefined) return { text: "", ink: theme.ink };
   const outside = outsideColors(theme.dark);
   if (Number.isNaN(value)) return { text: "NaN", ink: inkOn(outside.nan) };
   if (peaks.isBare(row, column)) {
@@ -144,13 +147,14 @@ export function cellColor(peaks: Peaks, { row, column }: Cell, scale: ColorScale
 }
 
 /** A heat map as a matrix on a surface. Cells are given and named as those of the matrix, whichever way it is drawn. */
-export function heatPicture(options: Resolved, peaks: Peaks, scale: ColorScale): MatrixSurfaceOptions {
+export function heatPicture(options: Resolved, peaks: AnyPeaks, scale: ColorScale): MatrixSurfaceOptions {
   const toDrawn = (cell: Cell | null) => (cell && options.transposed ? turned(cell) : cell);
   const toMatrix = (cell: Cell) => (options.transposed ? turned(cell) : cell);
   const rowSide = { labels: options.rowLabels, axis: options.rowAxis };
   const columnSide = { labels: options.columnLabels, axis: options.columnAxis };
   const [down, across] = options.transposed ? [columnSide, rowSide] : [rowSide, columnSide];
   const { write, sums, onHover } = options;
+  const hasSums = sums !== null && !options.transposed;
   return {
     rows: peaks.rows,
     columns: peaks.columns,
@@ -158,13 +162,17 @@ export function heatPicture(options: Resolved, peaks: Peaks, scale: ColorScale):
     rowAxis: down.axis,
     columnLabels: across.labels,
     columnAxis: across.axis,
-    sums: sums === null || options.transposed ? null : { heading: sums, text: (row) => write(peaks.sumOf(row)) },
+    // They are made of numbers that are here.
+    sums: hasSums && peaks instanceof Peaks ? { heading: sums, text: (row) => write(peaks.sumOf(row)) } : null,
     maxCell: options.maxCell,
     maxCellHeight: options.maxCellHeight,
     selected: toDrawn(options.selected),
     isCurrent: options.isCurrent,
     label: options.label,
-    describe: (cell) => options.describe(toMatrix(cell), peaks.valueAt(cell.row, cell.column)),
+    describe: (cell) => {
+      const value = peaks.valueAt(cell.row, cell.column);
+      return value === undefined ? "…" : options.describe(toMatrix(cell), value);
+    },
     hatching: peaks.hatching,
     isHatched: ({ row, column }) => peaks.isHidden(row, column),
     cell: (cell, theme) => cellText(peaks, cell, scale, options, theme),
@@ -172,7 +180,8 @@ export function heatPicture(options: Resolved, peaks: Peaks, scale: ColorScale):
       const level = levelFor(pixelsPerCell, peaks);
       const block = 2 ** level;
       const region = blocksOf(seen, block);
-      return { block, region, image: raster(peaks, level, region, scale, theme.dark) };
+      if (peaks instanceof DevicePeaks) return peaks.pixels(level, region, scale, theme.dark);
+      return pixelsOf(raster(peaks, level, region, scale, theme.dark), block, region);
     },
     onPointer: (cells) => {
       const last = cells.at(-1);

@@ -1,3 +1,5 @@
+import type { DeviceTensor } from "../device.ts";
+import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
 import { type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
 import { legendSvg } from "./legend-svg.ts";
@@ -12,8 +14,12 @@ import { Viewport } from "./viewport.ts";
 
 /** Options of {@link heatmap}. */
 export interface HeatmapOptions extends HeatOptions {
-  /** Row-major values, `rows * columns` of them; give a new array for new numbers. */
-  readonly matrix: Matrix;
+  /**
+   * Row-major values, `rows * columns` of them; give a new array for new numbers. Or a matrix that a lazy pass left on a graphics
+   * processor, as `trace.drawable("weights").at(head)` gives it: it is drawn there, and only the cells in sight are copied when they
+   * are large enough to hold their numbers.
+   */
+  readonly matrix: Matrix | DeviceTensor;
   /** Cells a mask hides, row-major, nonzero where hidden; drawn hatched. */
   readonly hidden?: ArrayLike<number> | null;
   /** The values at the two ends of the palette; by default as far as the values reach. A scale by rows has its own. */
@@ -24,19 +30,23 @@ export interface HeatmapOptions extends HeatOptions {
 
 type Resolved = ReturnType<typeof resolve<HeatmapOptions>>;
 
-function peaksOf({ matrix, hidden = null, hiddenKeepsColor, scale, transposed }: Resolved): Peaks {
-  return new Peaks(matrix, { hidden, hiddenKeepsColor, byRow: scale === "row", transposed });
+function peaksOf({ matrix, hidden = null, hiddenKeepsColor, scale, transposed }: Resolved, changed: () => void) {
+  const how = { hidden, hiddenKeepsColor, byRow: scale === "row", transposed };
+  return isOnDevice(matrix) ? new DevicePeaks(matrix, how, changed) : new Peaks(matrix, how);
 }
 
-function scaleOf({ palette, scale, domain }: Resolved, peaks: Peaks): ColorScale {
+function scaleOf({ palette, scale, domain }: Resolved, peaks: AnyPeaks): ColorScale {
   return domain && scale !== "row" ? { palette, kind: scale, domain } : scaleTo(peaks.reach, palette, scale);
+}
+
+function isSameMatrix(one: Matrix | DeviceTensor, other: Matrix | DeviceTensor): boolean {
+  if (isOnDevice(one) || isOnDevice(other)) return one === other;
+  return isSameData(one.data, other.data) && one.rows === other.rows && one.columns === other.columns;
 }
 
 function isSamePeaks(one: Resolved, other: Resolved): boolean {
   return (
-    isSameData(one.matrix.data, other.matrix.data) &&
-    one.matrix.rows === other.matrix.rows &&
-    one.matrix.columns === other.matrix.columns &&
+    isSameMatrix(one.matrix, other.matrix) &&
     isSameData(one.hidden ?? null, other.hidden ?? null) &&
     one.hiddenKeepsColor === other.hiddenKeepsColor &&
     (one.scale === "row") === (other.scale === "row") &&
@@ -63,7 +73,7 @@ function isSamePeaks(one: Resolved, other: Resolved): boolean {
 export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureView<HeatmapOptions> {
   const viewport = new Viewport();
   let options = resolve(start, viewport);
-  let peaks = peaksOf(options);
+  let peaks = peaksOf(options, changed);
   let told = "";
 
   const toSurface = () => heatPicture(options, peaks, scaleOf(options, peaks));
@@ -80,14 +90,21 @@ export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureVie
     return true;
   });
 
+  // Something came from a graphics processor.
+  function changed(): void {
+    view.update(toSurface());
+    view.redraw();
+  }
+
   function toSvg(): string {
-    peaks.advance(Number.POSITIVE_INFINITY);
-    const scale = scaleOf(options, peaks);
+    const numbers = wholeOf(peaks);
+    numbers.advance(Number.POSITIVE_INFINITY);
+    const scale = scaleOf(options, numbers);
     const colors = colorsOf(themeOf(element).dark);
     const { hidden, rowMaximum } = options.words;
-    const meaning = peaks.hatching === "none" ? null : hidden;
-    const shown = { ...scale, outside: peaks.outside };
-    const parts = [matrixSvg(options, peaks, scale, colors), legendSvg(shown, meaning, rowMaximum, colors)];
+    const meaning = numbers.hatching === "none" ? null : hidden;
+    const shown = { ...scale, outside: numbers.outside };
+    const parts = [matrixSvg(options, numbers, scale, colors), legendSvg(shown, meaning, rowMaximum, colors)];
     return pictureOf(options.label, parts, colors);
   }
 
@@ -98,10 +115,16 @@ export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureVie
       const before = options;
       options = resolve({ ...before, ...change }, viewport);
       const isSame = isSamePeaks(before, options);
-      if (!isSame) peaks = peaksOf(options);
+      if (!isSame) {
+        close(peaks);
+        peaks = peaksOf(options, changed);
+      }
       view.update(toSurface());
       if (!isSame || !isSameLook(before, options) || String(before.domain) !== String(options.domain)) view.redraw();
     },
-    destroy: view.destroy,
+    destroy() {
+      close(peaks);
+      view.destroy();
+    },
   };
 }

@@ -1,4 +1,5 @@
 import type { Cell } from "./matrix.ts";
+import { pixelsOf } from "./matrix-drawing.ts";
 import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
 import { blocksOf, type Region } from "./peaks.ts";
 import type { View } from "./view.ts";
@@ -162,7 +163,7 @@ export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View
           image.data[i + 1] = green;
           image.data[i + 2] = blue;
         }
-        return { image, block, region };
+        return pixelsOf(image, block, region);
       },
       onPointer,
       onMove: (cell) => options.onSelect?.(cell),

@@ -33,15 +33,23 @@ export interface MatrixPicture {
   readonly hatching: "none" | "bare" | "over colour";
   readonly isHatched: (cell: Cell) => boolean;
   readonly cell: (cell: Cell, theme: Theme) => CellText;
-  /** The colours of blocks of cells, a pixel for a block; what is transparent shows the hatching. */
-  readonly pixels: (pixelsPerCell: number, visible: Region, theme: Theme) => Pixels;
+  /** The colours of blocks of cells, a pixel for a block; what is transparent shows the hatching. Null where they come later. */
+  readonly pixels: (pixelsPerCell: number, visible: Region, theme: Theme) => Pixels | null;
 }
 
 /** Blocks of `block` by `block` cells as an image. */
 export interface Pixels {
-  readonly image: ImageData;
+  readonly image: ImageData | ImageBitmap;
   readonly block: number;
   readonly region: Region;
+  /** Where the region begins in the image, which may hold more. */
+  readonly left: number;
+  readonly top: number;
+}
+
+/** An image of a region and no more. */
+export function pixelsOf(image: ImageData, block: number, region: Region): Pixels {
+  return { image, block, region, left: 0, top: 0 };
 }
 
 export interface MatrixLayout extends Layout {
@@ -160,12 +168,29 @@ function drawNumbers(frame: Frame<MatrixLayout>, picture: MatrixPicture, region:
   });
 }
 
+function drawPixels({ context, layout, x, y }: Frame<MatrixLayout>, { image, block, region, ...from }: Pixels): void {
+  const { left, top, cellWidth, cellHeight } = layout;
+  const [width, height] = [region.right - region.left, region.bottom - region.top];
+  context.imageSmoothingEnabled = false;
+  context.drawImage(
+    toCanvas(image, from.left, from.top, width, height),
+    0,
+    0,
+    width,
+    height,
+    left + region.left * block * cellWidth - x,
+    top + region.top * block * cellHeight - y,
+    width * block * cellWidth,
+    height * block * cellHeight,
+  );
+}
+
 /** The cells: colours, hatching, numbers where they fit. */
 export function drawCells(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
   const { context, layout, theme, ratio, x, y } = frame;
   const { left, top, width, height, cellWidth, cellHeight } = layout;
   const seen = inSight(frame, picture);
-  const { image, block, region } = picture.pixels(Math.min(cellWidth, cellHeight) * ratio, seen, theme);
+  const pixels = picture.pixels(Math.min(cellWidth, cellHeight) * ratio, seen, theme);
   context.save();
   clipToWindow(frame);
   const lines = hatch(context, theme, ratio) ?? theme.ink;
@@ -173,18 +198,7 @@ export function drawCells(frame: Frame<MatrixLayout>, picture: MatrixPicture): v
     context.fillStyle = lines;
     context.fillRect(left, top, width, height);
   }
-  context.imageSmoothingEnabled = false;
-  context.drawImage(
-    toCanvas(image),
-    0,
-    0,
-    image.width,
-    image.height,
-    left + region.left * block * cellWidth - x,
-    top + region.top * block * cellHeight - y,
-    image.width * block * cellWidth,
-    image.height * block * cellHeight,
-  );
+  if (pixels) drawPixels(frame, pixels);
   const gap = Math.min(cellWidth, cellHeight) > 14 ? 1 : 0.5;
   if (Math.min(cellWidth, cellHeight) >= SMALLEST_CELL) {
     if (picture.hatching === "over colour") {

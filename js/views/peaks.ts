@@ -75,7 +75,7 @@ function fill(from: Level, block: number, { top, left, bottom, right }: Region, 
         const factor = factors === null ? 1 : (factors[row] as number);
         const end = row * rowStride + lastColumn * columnStride;
         for (let i = row * rowStride + x * block * columnStride; i < end; i += columnStride) {
-          const value = (data[i] as number) * factor;
+          const value = factor === 1 ? (data[i] as number) : Math.fround((data[i] as number) * factor);
           const size = Math.abs(value);
           if (size <= largest) continue;
           if (Number.isNaN(size)) {

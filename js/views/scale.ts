@@ -48,6 +48,33 @@ export function stepOf(value: number, scale: ColorScale): number {
   return Math.round(position(value, scale) * (STEPS - 1));
 }
 
+const LOWEST = 0x00800000;
+const HIGHEST = 0xff7fffff;
+const word = new DataView(new ArrayBuffer(4));
+
+/** The float32 at a place in the order of all; -0 comes before 0. */
+function floatAt(place: number): number {
+  word.setUint32(0, place >= 2 ** 31 ? place - 2 ** 31 : ~place >>> 0);
+  return word.getFloat32(0);
+}
+
+/**
+ * From which float32 on each step of a palette but the first is reached, as its place in the order of all: a shader that only compares
+ * places gives the very steps that `stepOf` does.
+ */
+export function thresholds(scale: ColorScale): Uint32Array {
+  let from = LOWEST;
+  return Uint32Array.from({ length: STEPS - 1 }, (_, i) => {
+    let end = HIGHEST + 1;
+    while (from < end) {
+      const middle = Math.floor((from + end) / 2);
+      if (stepOf(floatAt(middle), scale) > i) end = middle;
+      else from = middle + 1;
+    }
+    return from;
+  });
+}
+
 function clamp(t: number): number {
   return t > 0 ? Math.min(1, t) : 0;
 }

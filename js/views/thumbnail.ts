@@ -83,7 +83,7 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
         const image = raster(head, level, region, scale, theme?.dark ?? false);
         const [left, right] = [Math.round(i * (each + GAP * ratio)), Math.round(i * (each + GAP * ratio) + each)];
         context.drawImage(
-          toCanvas(image),
+          toCanvas(image, 0, 0, image.width, image.height),
           0,
           0,
           columns / block,
