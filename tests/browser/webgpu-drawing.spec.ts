@@ -9,7 +9,6 @@ type Harness = typeof import("./harness/main.ts");
 test.setTimeout(120_000);
 
 test.beforeEach(async ({ page }) => {
-  page.on("console", (m) => console.log(m.text()));
   await page.goto(HARNESS);
   await page.waitForFunction(() => "attnscope" in globalThis);
   await page.evaluate(() => {
@@ -26,7 +25,8 @@ test.beforeEach(async ({ page }) => {
       /** A place of this width for a picture. */
       place(width: number): HTMLElement {
         const element = document.createElement("div");
-        element.style.width = `${width}px`;
+        // In sight, where alone a view draws.
+        element.style.cssText = `position: absolute; inset: 0 auto auto 0; width: ${width}px`;
         document.body.append(element);
         return element;
       },
@@ -106,7 +106,6 @@ for (const worker of [true, false]) {
         const rule = mask.slidingWindow({ left: Math.ceil(n / 3), right: 2 });
         const x = await engine.torchGenerator(n).normal([n, 12], 0, 3);
         const options = { mask: rule, maskFill: Number.NEGATIVE_INFINITY, trace: true, lazy: true } as const;
-        console.log("forward", n, width, performance.now());
         const { trace } = await mha.forward(x, options);
         const { allowed } = await engine.materialize(rule, { nQ: n, nK: n });
         const hidden = allowed.map((is) => 1 - is);
@@ -132,7 +131,6 @@ for (const worker of [true, false]) {
           const ours = tools.heatmap(width, onDevice.at(1), n, look);
           const again = await onDevice.at(1).read();
           const theirs = tools.heatmap(width, { data: again.data, rows, columns }, n, look);
-          console.log(name, performance.now());
           results[`${n} at ${width}, ${name}`] = await tools.compared(ours.element, theirs.element);
           for (const { element, view } of [ours, theirs]) {
             view.destroy();
@@ -162,5 +160,211 @@ for (const worker of [true, false]) {
     }, worker);
     expect(Object.entries(found).filter(([, { differing, colors }]) => differing !== 0 || colors < 3)).toEqual([]);
     expect(Object.keys(found)).toHaveLength(4 * 12 + 2 * 3);
+  });
+}
+
+test("heads side by side from the GPU: one scale, one zoom, and not a number more than is seen", async ({ page }) => {
+  const found = await page.evaluate(async () => {
+    const { attnscope, tools, views } = globalThis as unknown as InPage;
+    const [n, nHeads] = [300, 4];
+    const engine = await attnscope.createEngine({ backend: "webgpu", worker: false });
+    const mha = engine.multiHeadAttention({ dModel: 16, nHeads, seed: 1 });
+    const x = await engine.torchGenerator(1).normal([n, 16], 0, 4);
+    const { output, trace } = await mha.forward(x, { mask: attnscope.mask.causal(), lazy: true });
+    const bytes = { pass: tools.bytesRead, pictures: 0, output: output.data.byteLength };
+    const labels = Array.from({ length: n }, (_, i) => `t${i}`);
+    const said: string[] = [];
+    const show = (values: Parameters<typeof views.headGrid>[1]["values"]) => {
+      const element = tools.place(900);
+      const view = views.headGrid(element, {
+        values,
+        rowLabels: labels,
+        columnLabels: labels,
+        titles: Array.from({ length: nHeads }, (_, i) => ({ name: `head ${i + 1}`, note: "" })),
+        axes: { row: "query", column: "key" },
+        selection: new attnscope.Selection(),
+        label: (head) => `head ${head}`,
+        describe: (head, cell, value) => {
+          const text = `${head}: ${cell.row}, ${cell.column}, ${value.toFixed(6)}`;
+          said.push(text);
+          return text;
+        },
+      });
+      return { element, view };
+    };
+    const before = tools.bytesRead;
+    const ours = show(trace.drawable("weights"));
+    // Until the selected cell was told.
+    for (let tries = 0; tries < 100 && said.length < nHeads; tries++) await new Promise((go) => setTimeout(go, 50));
+    bytes.pictures = tools.bytesRead - before;
+    const told = [...new Set(said)].sort();
+    const weights = await trace.read("weights");
+    const theirs = show(weights);
+    const compared = await tools.compared(ours.element, theirs.element);
+    const active = (element: HTMLElement) =>
+      [...element.querySelectorAll("[aria-label]")].map((part) => part.getAttribute("aria-label"));
+    const labelled = [active(ours.element), active(theirs.element)];
+    let refused = "";
+    try {
+      ours.view.toSvg();
+    } catch (error) {
+      refused = (error as Error).message;
+    }
+    ours.view.update({ values: weights });
+    const svg = ours.view.toSvg() === theirs.view.toSvg();
+    for (const { view } of [ours, theirs]) view.destroy();
+    return { bytes, compared, told, first: weights.data[0], labelled, refused, svg, matrix: 4 * n * n };
+  });
+  expect(found.bytes.pass).toBeLessThan(found.bytes.output + 256);
+  // A row's largest, and the cells about the selected one.
+  expect(found.bytes.pictures).toBeLessThan(4 * (300 * 8 + 128 * 128 * 4));
+  expect(found.bytes.pictures).toBeLessThan(found.matrix);
+  expect(found.compared.differing).toBe(0);
+  expect(found.compared.colors).toBeGreaterThan(20);
+  expect(found.told).toContain(`0: 0, 0, ${found.first?.toFixed(6)}`);
+  expect(found.labelled[0]).toEqual(found.labelled[1]);
+  expect(found.refused).toContain("graphics processor");
+  expect(found.svg).toBe(true);
+});
+
+test("a lazy pass is read, explained and masked anew as any other", async ({ page }) => {
+  const found = await page.evaluate(async () => {
+    const { attnscope, tools } = globalThis as unknown as InPage;
+    const { mask } = attnscope;
+    const engine = await attnscope.createEngine({ backend: "webgpu", worker: false });
+    const x = await engine.torchGenerator(2).randn([2, 40, 12]);
+    const mha = engine.multiHeadAttention({ dModel: 12, nHeads: 3, seed: 1, residualNorm: true });
+    const options = { mask: mask.causal(), trace: true } as const;
+    const whole = await mha.forward(x, options);
+    const before = tools.bytesRead;
+    const { output, trace } = await mha.forward(x, { ...options, lazy: true });
+    const bytes = tools.bytesRead - before;
+    const different = [];
+    const same = (a: ArrayLike<number>, b: ArrayLike<number>) =>
+      a.length === b.length && [...Array(a.length).keys()].every((i) => Object.is(a[i], b[i]));
+    if (!same(output.data, whole.output.data)) different.push("output");
+    const early = (() => {
+      try {
+        return trace.stage("weights").shape;
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    })();
+    // Some before the whole is fetched, some after.
+    const [first, second] = [trace.stages.slice(0, 5), trace.stages.slice(5)];
+    const compare = async (stages: typeof first) => {
+      for (const stage of stages) {
+        const [ours, theirs] = [await trace.read(stage), whole.trace.stage(stage)];
+        if (String(ours.shape) !== String(theirs.shape) || !same(ours.data, theirs.data)) different.push(stage);
+        if (trace.stage(stage) !== ours) different.push(`${stage} again`);
+      }
+    };
+    await compare(first);
+    const cells = [await trace.explain("weights", [1, 2, 5, 3]), await whole.trace.explain("weights", [1, 2, 5, 3])];
+    const masked = await Promise.all([trace, whole.trace].map((one) => one.remask(mask.slidingWindow(3))));
+    if (!same(masked[0]?.output.data ?? [], masked[1]?.output.data ?? [0])) different.push("remask");
+    await compare(second);
+    // Of a stack every layer, and a decoder's second attention.
+    const stack = engine.transformer({ dModel: 12, nHeads: 2, nLayers: 2, seed: 3 });
+    const lazy = await stack.forward(x, { lazy: true });
+    const { weights } = await stack.forward(x);
+    for (const [layer, expected] of weights.entries()) {
+      const ours = await lazy.trace.read("weights", { layer });
+      if (!same(ours.data, expected.data)) different.push(`layer ${layer}`);
+    }
+    const decoder = engine.decoder({ dModel: 12, nHeads: 2, nLayers: 1, seed: 3 });
+    const memory = await engine.torchGenerator(3).randn([2, 7, 12]);
+    const crossed = await decoder.forward(x, memory, { lazy: true });
+    const { crossWeights } = await decoder.forward(x, memory);
+    const cross = await crossed.trace.read("cross_weights");
+    if (!same(cross.data, crossWeights[0]?.data ?? [])) different.push("cross");
+    const unkept = await crossed.trace.explain("weights", [0, 0, 0, 0]).catch((error) => error.code);
+    // A past that was given comes back.
+    const past = await engine.torchGenerator(4).randn([3, 5, 4]);
+    const [q, k] = [await engine.torchGenerator(5).randn([3, 6, 4]), await engine.torchGenerator(6).randn([3, 6, 4])];
+    const given = { pastKey: past, pastValue: past, isCausal: true };
+    const [one, other] = [
+      await engine.scaledDotProductAttention(q, k, k, { ...given, lazy: true }),
+      await engine.scaledDotProductAttention(q, k, k, given),
+    ];
+    if (!same(one.presentKey?.data ?? [], other.presentKey?.data ?? [0])) different.push("present");
+    if (!same((await one.trace.read("weights")).data, other.weights.data)) different.push("past");
+    // What is disposed is gone, what was read stays.
+    const last = await mha.forward(x, { ...options, lazy: true });
+    const shown = last.trace.drawable("weights");
+    last.trace.dispose();
+    const disposed = await last.trace.read("weights").catch((error) => error.code);
+    // As a view asks for it.
+    const matrix = (shown as DeviceTensor).at(0).at(0) as unknown as { open(look: object): Promise<unknown> };
+    const gone = await matrix.open({ hidden: null, byRow: false, transposed: false });
+    return { bytes, expected: output.data.byteLength, early, different, cells, unkept, disposed, gone };
+  });
+  expect(found.bytes).toBeLessThan(found.expected + 256);
+  expect(found.early).toBe("no_such_stage");
+  expect(found.different).toEqual([]);
+  expect(found.cells[0]).toEqual(found.cells[1]);
+  expect(found).toMatchObject({ unkept: "no_such_stage", disposed: "disposed", gone: null });
+});
+
+for (const backend of ["auto", "webgpu"] as const) {
+  test(`a device lost under a lazy pass: ${backend}`, async ({ page }) => {
+    const found = await page.evaluate(async (backend) => {
+      const { attnscope, tools } = globalThis as unknown as InPage;
+      Object.defineProperty(GPUAdapterInfo.prototype, "isFallbackAdapter", { get: () => false });
+      const request = GPUAdapter.prototype.requestDevice;
+      const devices: GPUDevice[] = [];
+      GPUAdapter.prototype.requestDevice = async function (descriptor) {
+        const device = await request.call(this, descriptor);
+        devices.push(device);
+        return device;
+      };
+      const [n, of] = [256, { dModel: 256, nHeads: 4, seed: 1 }];
+      const engine = await attnscope.createEngine({ backend, worker: false });
+      const x = await engine.torchGenerator(1).randn([n, 256]);
+      const mha = engine.multiHeadAttention(of);
+      const forward = () => mha.forward(x, { trace: true, lazy: true });
+      let { trace } = await forward();
+      for (let pass = 0; engine.info.backend === "cpu" && pass < 50; pass++) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        trace.dispose();
+        trace = (await forward()).trace;
+      }
+      const drawable = trace.drawable("weights");
+      if (!("at" in drawable)) throw new Error("the pass was not computed on the GPU");
+      const ours = tools.heatmap(200, drawable.at(1), n, {});
+      const left = tools.heatmap(200, drawable.at(1), n, {});
+      await tools.compared(ours.element, left.element);
+      for (const device of devices) {
+        device.destroy();
+        await device.lost;
+      }
+      const codes = [];
+      const weights = await trace.read("weights").catch((error) => error.code as string);
+      if (typeof weights === "string") codes.push(weights);
+      codes.push(
+        await trace.explain("weights", [0, 0, 0]).then(
+          () => "explained",
+          (error) => error.code as string,
+        ),
+      );
+      const cpu = await attnscope.createEngine({ backend: "cpu", worker: false });
+      const expected = await cpu.multiHeadAttention(of).forward(x);
+      const numbers = { data: expected.weights.data.subarray(n * n, 2 * n * n), rows: n, columns: n };
+      const theirs = tools.heatmap(200, numbers, n, { palette: "diverging" });
+      // The one that was there before asks for other colours.
+      ours.view.update({ palette: "diverging" });
+      const compared = backend === "auto" ? await tools.compared(ours.element, theirs.element) : null;
+      const worst =
+        typeof weights === "string"
+          ? 0
+          : weights.data.reduce(
+              (worst, weight, i) => Math.max(worst, Math.abs(weight - (expected.weights.data[i] ?? 1))),
+              0,
+            );
+      return { codes, compared, worst, info: engine.info.backend };
+    }, backend);
+    if (backend === "webgpu") return expect(found).toMatchObject({ codes: ["gpu_lost", "gpu_lost"] });
+    expect(found).toMatchObject({ codes: ["explained"], compared: { differing: 0 }, info: "cpu" });
+    expect(found.worst).toBeLessThan(1e-6);
   });
 }
