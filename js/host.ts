@@ -335,8 +335,20 @@ export class Host {
         const stages = plan.stages() as LeftStage[];
         this.#left.set(id, { plan, left, stages });
         this.#kept.set(id, computed.kept);
-        const reply = this.#reply(plan.withoutStages(numbers, places), id, tell, before);
-        return { ...reply, left: stages.map(({ name, layer, shape }) => ({ name, layer, shape })) };
+        const ends = [...places.filter((_, i) => i % 2 === 1), numbers.length];
+        const beside = [...places.filter((_, i) => i % 2 === 0)].map(
+          (step, i) => plan.arranged(step, numbers.subarray(ends[i], ends[i + 1])) as Tensor,
+        );
+        const [key, value] = beside.length > 1 ? beside : [];
+        tell?.(1);
+        return {
+          output: beside.at(-1) as Tensor,
+          weights: [],
+          crossWeights: [],
+          present: key && value ? [key, value] : null,
+          stages: null,
+          left: stages.map(({ name, layer, shape }) => ({ name, layer, shape })),
+        };
       }
       const reply = this.#reply(plan.computed(numbers, places), id, tell, before);
       if (reply.stages) this.#kept.set(id, computed.kept);

@@ -71,13 +71,8 @@ export class Link {
         return { ...reply, weights, crossWeights, trace: stages && this.#trace(stages, request.trace, before) };
       // The weights are the trace's, wherever the pass was computed.
       const kept = left ?? stages ?? weightsOf(weights, crossWeights);
-      const none = weights.map(() => null);
-      return {
-        ...reply,
-        weights: none,
-        crossWeights: none,
-        trace: this.#trace(kept, request.trace, [], request.options),
-      };
+      const trace = this.#trace(kept, request.trace, [], request.options);
+      return { ...reply, weights: [null], crossWeights: [null], trace };
     } catch (reason) {
       // A pass that was given up when it had begun leaves its trace behind.
       if (watch.signal?.aborted) this.free(request.trace);

@@ -674,7 +674,7 @@ mod tests {
     use crate::recipe::Made;
     use crate::tensor::Tensor;
     use crate::torch::Generator;
-    use crate::trace::Plan;
+    use crate::trace::{Plan, Stage};
     use crate::transformer::{Memory, Transformer};
 
     const DEFAULT: u64 = 128 << 20;
@@ -755,6 +755,17 @@ mod tests {
         }
         for read in &gpu.reads {
             assert!(read.at + gpu.buffers[read.buffer].numbers <= gpu.size);
+        }
+        // What is left on the device is found there, under each of its names.
+        let steps = plan.recipe.steps();
+        for (info, id, strides) in plan.stages() {
+            let Ok(place) = usize::try_from(gpu.places[id]) else {
+                assert!(id < first || matches!(steps[id].made, Made::Given(_)), "{:?} is nowhere", info.name);
+                continue;
+            };
+            let holder = &steps[gpu.buffers[place].step];
+            assert_eq!((holder.offset, holder.size()), (steps[id].offset, steps[id].size()), "{:?}", info.name);
+            assert!(steps[id].strides.ends_with(strides) && strides.len() == info.shape.len());
         }
         (gpu, constants)
     }
@@ -892,6 +903,33 @@ mod tests {
         // No weight of a projection before the mask is asked for.
         let weights = |gpu: &GpuPlan| gpu.buffers.iter().filter(|buffer| buffer.source == Source::Weight).count();
         assert_eq!((weights(&before), weights(&gpu)), (12, 9));
+    }
+
+    #[test]
+    fn a_pass_whose_stages_are_left_gives_the_rest() {
+        let options = ForwardOptions { trace: true, ..Default::default() };
+        let settings = MultiHeadAttentionOptions::new(12, 3);
+        let attention = MultiHeadAttention::new(&settings, &mut Generator::new(1), MAX_BYTES).unwrap();
+        let x = random(&[2, 5, 12]);
+        let plan = |options: &ForwardOptions| attention.plan(&x, None, None, None, options, MAX_BYTES).unwrap();
+        let trace = plan(&options).run(&mut |_| {}).unwrap();
+        let left = plan(&options);
+        // The heads of a context lie side by side, as they are joined.
+        let (_, context, _) = left.stages().find(|(info, ..)| info.name == Stage::Context).unwrap();
+        let concat = trace.stage(Stage::Concat, 0).unwrap();
+        assert_eq!(left.arranged(context, &concat.data), trace.stage(Stage::Context, 0).unwrap());
+        let last = left.recipe.steps().len() - 1;
+        assert_eq!(left.given_back(), [last]);
+        assert_eq!(left.arranged(last, &trace.output().data), trace.output());
+        // Without stages the weights are what may be left, if they are wanted.
+        let names = |plan: Plan| plan.stages().map(|(info, ..)| info.name).collect::<Vec<_>>();
+        let options = ForwardOptions::default();
+        assert_eq!(names(plan(&options)), [Stage::Weights]);
+        assert_eq!(
+            plan(&options).run(&mut |_| {}).unwrap().stage(Stage::Weights, 0).unwrap(),
+            trace.stage(Stage::Weights, 0).unwrap()
+        );
+        assert_eq!(names(plan(&ForwardOptions { need_weights: false, ..options })), []);
     }
 
     #[test]

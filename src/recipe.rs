@@ -131,6 +131,11 @@ impl Step {
 
     /// The numbers, row-major; copied where they do not lie so.
     pub fn read<'a>(&self, numbers: Numbers<'a>) -> Cow<'a, [f32]> {
+        self.arranged(numbers.from(self.offset))
+    }
+
+    /// The same of numbers that begin with the step's.
+    pub fn arranged<'a>(&self, numbers: &'a [f32]) -> Cow<'a, [f32]> {
         let size = self.size();
         if let [_, heads, n, width] = self.shape[..]
             && self.strides[2] != width
@@ -138,11 +143,12 @@ impl Step {
             let mut out = Vec::with_capacity(size);
             for row in 0..size / width {
                 let (batch, head, i) = (row / n / heads, row / n % heads, row % n);
-                out.extend_from_slice(&numbers.from(self.at(&[batch, head, i, 0]))[..width]);
+                let at = self.at(&[batch, head, i, 0]) - self.offset;
+                out.extend_from_slice(&numbers[at..][..width]);
             }
             return Cow::Owned(out);
         }
-        Cow::Borrowed(&numbers.from(self.offset)[..size])
+        Cow::Borrowed(&numbers[..size])
     }
 
     /// What a trace says of it.
@@ -272,11 +278,6 @@ impl Recipe {
 
     pub fn keeps(&self) -> bool {
         self.keep
-    }
-
-    /// The same steps, of which none is kept.
-    pub fn without_stages(&self) -> Self {
-        Self { keep: false, masked: None, ..self.clone() }
     }
 
     pub fn steps(&self) -> &[Step] {

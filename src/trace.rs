@@ -199,40 +199,23 @@ impl Plan {
 
     /// What may be left on another device: the stages that are kept, or else the weights, where they are asked for. In order, each
     /// with its step and how far it is from one entry of each axis to the next.
-    pub fn stages(&self) -> Vec<(StageInfo, StepId, Vec<usize>)> {
-        let placed =
-            |(id, step): (StepId, &Step)| (step.info(self.hidden_axes), id, step.strides[self.hidden_axes..].to_vec());
+    pub fn stages(&self) -> impl Iterator<Item = (StageInfo, StepId, &[usize])> {
         let steps = self.recipe.steps().iter().enumerate();
-        steps.filter(|(_, step)| self.recipe.keeps() || self.returns.have(step)).map(placed).collect()
+        let left = steps.filter(|(_, step)| self.recipe.keeps() || self.returns.have(step));
+        left.map(|(id, step)| (step.info(self.hidden_axes), id, &step.strides[self.hidden_axes..]))
     }
 
     /// A stage's numbers, row-major, of those of its step as another device has them.
     pub fn arranged(&self, step: StepId, numbers: &[f32]) -> Tensor {
-        let step = Step { offset: 0, ..self.recipe.steps()[step].clone() };
-        let data = step.read(Numbers { shared: &[], own: numbers }).into_owned();
-        Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data }
+        let step = &self.recipe.steps()[step];
+        Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data: step.arranged(numbers).into_owned() }
     }
 
-    /// A trace of a pass whose stages are left on another device: it gives what is no stage of [`Plan::stages`]. `numbers` are those
-    /// of the steps of [`Plan::given_back`], `places` says where each step's begin.
-    #[must_use]
-    pub fn without_stages(&self, numbers: Vec<f32>, places: &[[usize; 2]]) -> Trace {
-        let mut recipe = self.recipe.without_stages();
-        recipe.move_to(places);
-        Trace {
-            recipe,
-            shared: Arc::default(),
-            own: Arc::new(numbers),
-            hidden_axes: self.hidden_axes,
-            returns: Returns { weights: false, ..self.returns },
-            meeting: self.meeting.clone(),
-            max_bytes: self.max_bytes,
-        }
-    }
-
-    /// The steps that a trace without stages reads.
+    /// The steps of what the pass gives beside [`Plan::stages`]: the output, and before it the keys and values with the past's in front
+    /// where one was given.
     pub fn given_back(&self) -> Vec<StepId> {
-        self.wanted().into_iter().filter(|&id| !self.returns.have(&self.recipe.steps()[id])).collect()
+        let is_weights = |id: &StepId| self.returns.have(&self.recipe.steps()[*id]);
+        self.wanted().into_iter().filter(|id| !is_weights(id)).collect()
     }
 
     /// The trace of a pass that another device computed. `numbers` are those of the arena from the first step on that was to be
@@ -262,9 +245,7 @@ impl Plan {
     /// What [`Trace`] reads of a pass that keeps no stages.
     fn wanted(&self) -> Vec<StepId> {
         let is_wanted = |(_, step): &(StepId, &Step)| match step.stage {
-            Stage::PastKey | Stage::PastValue | Stage::AllKeys | Stage::AllValues => {
-                self.recipe.find(Stage::PastKey, 0).is_some()
-            }
+            Stage::AllKeys | Stage::AllValues => self.recipe.find(Stage::PastKey, 0).is_some(),
             _ => self.returns.have(step),
         };
         let steps = self.recipe.steps().iter().enumerate().filter(is_wanted).map(|(id, _)| id);

@@ -245,16 +245,16 @@ impl RawPlan {
 
     /// `{ name, layer, shape, step, strides }` of each stage that may be left on a graphics processor.
     pub fn stages(&self) -> Array {
-        let entry = |(info, step, strides): (StageInfo, usize, Vec<usize>)| {
+        let entry = |(info, step, strides): (StageInfo, usize, &[usize])| {
             object(&[
                 ("name", info.name.name().into()),
                 ("layer", info.layer.into()),
                 ("shape", list(&info.shape).into()),
                 ("step", step.into()),
-                ("strides", list(&strides).into()),
+                ("strides", list(strides).into()),
             ])
         };
-        self.0.stages().into_iter().map(entry).collect()
+        self.0.stages().map(entry).collect()
     }
 
     /// The steps whose numbers the pass gives beside these.
@@ -266,12 +266,6 @@ impl RawPlan {
     /// A stage's tensor of its step's numbers.
     pub fn arranged(&self, step: usize, numbers: Vec<f32>) -> JsValue {
         tensor_out(&self.0.arranged(step, &numbers))
-    }
-
-    /// The trace of the pass, whose stages are left, from the numbers of these steps and the places where each step's begin.
-    #[wasm_bindgen(js_name = withoutStages)]
-    pub fn without_stages(&self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
-        RawTrace(self.0.without_stages(numbers, places.as_chunks().0))
     }
 
     /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
