@@ -119,6 +119,9 @@ const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE] = [0x1, 0x4, 0x8, 0x40, 0
 /** Functions that stand before every kernel: WGSL has no imports. */
 const BEFORE = ["exp", "score", "four"] as const;
 
+/** Threads of a workgroup that reduce together; a subgroup is to be full. */
+const REDUCING = 64;
+
 export class Gpu {
   /** The adapter's name. */
   readonly adapter: string;
@@ -156,8 +159,12 @@ export class Gpu {
       if (!adapter) throw new GpuFailure("unavailable", "WebGPU gives no adapter");
       const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
       await planner();
-      const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize };
-      return new Gpu(await adapter.requestDevice({ requiredLimits }), adapter.info);
+      const hasSubgroups = adapter.features.has("subgroups") && adapter.info.subgroupMaxSize <= REDUCING;
+      const device = await adapter.requestDevice({
+        requiredLimits: { maxBufferSize, maxStorageBufferBindingSize },
+        requiredFeatures: hasSubgroups ? ["subgroups"] : [],
+      });
+      return new Gpu(device, adapter.info);
     } catch (reason) {
       throw reason instanceof GpuFailure ? reason : new GpuFailure("unavailable", `WebGPU refuses: ${reason}`);
     }
@@ -392,7 +399,8 @@ export class Gpu {
   }
 
   async #compile(shader: keyof typeof SHADERS, constants: Record<string, number>): Promise<GPUComputePipeline> {
-    const module = await this.#module([...BEFORE, shader]);
+    const reduce = this.#device.features.has("subgroups") ? "reduce_subgroups" : "reduce";
+    const module = await this.#module([reduce, ...BEFORE, shader]);
     return this.#device.createComputePipelineAsync({
       layout: "auto",
       compute: { module, entryPoint: "main", constants },

@@ -14,26 +14,11 @@ struct Sizes {
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
 
-const THREADS = 64u;
-var<workgroup> parts: array<f32, THREADS>;
-
-// The sum of every thread's number.
-fn sum_of(part: f32, thread: u32) -> f32 {
-  parts[thread] = part;
-  workgroupBarrier();
-  var sum = 0.0;
-  for (var other = 0u; other < THREADS; other++) {
-    sum += parts[other];
-  }
-  workgroupBarrier();
-  return sum;
-}
-
 @compute @workgroup_size(THREADS)
 fn main(
   @builtin(workgroup_id) group: vec3u,
   @builtin(num_workgroups) groups: vec3u,
-  @builtin(local_invocation_index) thread: u32,
+  thread: Thread,
 ) {
   let index = group.y * groups.x + group.x;
   if (index >= sizes.rows) {
@@ -44,26 +29,26 @@ fn main(
 
   // 1. The mean.
   var part = 0.0;
-  for (var c = thread; c < sizes.width; c += THREADS) {
+  for (var c = thread.index; c < sizes.width; c += THREADS) {
     part += row[at + c];
   }
   let near = sum_of(part, thread) / n;
   part = 0.0;
-  for (var c = thread; c < sizes.width; c += THREADS) {
+  for (var c = thread.index; c < sizes.width; c += THREADS) {
     part += row[at + c] - near;
   }
   let rest = sum_of(part, thread) / n;
 
   // 2. The variance, over n.
   part = 0.0;
-  for (var c = thread; c < sizes.width; c += THREADS) {
+  for (var c = thread.index; c < sizes.width; c += THREADS) {
     let distance = (row[at + c] - near) - rest;
     part += distance * distance;
   }
   let deviation = sqrt(sum_of(part, thread) / n + sizes.eps);
 
   // 3. The numbers.
-  for (var c = thread; c < sizes.width; c += THREADS) {
+  for (var c = thread.index; c < sizes.width; c += THREADS) {
     var number = ((row[at + c] - near) - rest) / deviation * weight[c];
     if (sizes.has_bias == 1u) {
       number += bias[c];

@@ -12,32 +12,24 @@ struct Sizes {
 @group(0) @binding(2) var<storage, read> weight: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-const THREADS = 64u;
-var<workgroup> parts: array<f32, THREADS>;
-
 @compute @workgroup_size(THREADS)
 fn main(
   @builtin(workgroup_id) group: vec3u,
   @builtin(num_workgroups) groups: vec3u,
-  @builtin(local_invocation_index) thread: u32,
+  thread: Thread,
 ) {
   let index = group.y * groups.x + group.x;
   if (index >= sizes.rows) {
     return;
   }
   let at = index * sizes.width;
-  var sum = 0.0;
-  for (var c = thread; c < sizes.width; c += THREADS) {
-    sum += row[at + c] * row[at + c];
+  var part = 0.0;
+  for (var c = thread.index; c < sizes.width; c += THREADS) {
+    part += row[at + c] * row[at + c];
   }
-  parts[thread] = sum;
-  workgroupBarrier();
-  sum = 0.0;
-  for (var other = 0u; other < THREADS; other++) {
-    sum += parts[other];
-  }
+  let sum = sum_of(part, thread);
   let root = sqrt(sum / f32(sizes.width) + sizes.eps);
-  for (var c = thread; c < sizes.width; c += THREADS) {
+  for (var c = thread.index; c < sizes.width; c += THREADS) {
     out[at + c] = row[at + c] / root * weight[c];
   }
 }
