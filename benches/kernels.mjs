@@ -34,7 +34,7 @@ function watch() {
   let finished = [];
 
   wrap(GPUAdapter, "requestDevice", (request, descriptor) =>
-    request({ ...descriptor, requiredFeatures: ["timestamp-query"] }),
+    request({ ...descriptor, requiredFeatures: [...(descriptor?.requiredFeatures ?? []), "timestamp-query"] }),
   );
   wrap(GPUDevice, "createComputePipelineAsync", async (create, descriptor) => {
     const pipeline = await create(descriptor);

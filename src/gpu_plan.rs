@@ -480,7 +480,7 @@ impl Planner<'_> {
         let rows = batch * heads * n_q;
         let sizes = [&Self::scoring(how, &how.mask)[..], &[rows, heads, n_q, n_k]].concat();
         let [words, bias] = Self::mask_seen(&how.mask);
-        self.run(id, "softmax", vec![], &sizes, &[scores, weights, words, bias], spread(rows as usize))
+        self.run(id, "softmax", vec![], &sizes, &[scores, weights, words, bias], spread(rows.div_ceil(ROWS) as usize))
     }
 
     /// In one sweep where the weights are not wanted and a row of values fits; else one after the other.
@@ -574,6 +574,9 @@ impl Planner<'_> {
 /// Queries that a workgroup of `attention.wgsl` takes, and the widest values that it mixes.
 const QUERIES: u32 = 16;
 const MOST_COLUMNS: u32 = 128;
+
+/// Rows that a workgroup of `softmax.wgsl` takes.
+const ROWS: u32 = 4;
 
 /// Some of the constants, for a binding that a shader does not read.
 const NOTHING: Binding = Binding { at: 0, buffer: 0, offset: 0, numbers: ALIGNMENT };
@@ -782,7 +785,7 @@ mod tests {
                 (z % sizes[3], 0)
             }
             "attention" => (16 * x, sizes[8]),
-            "softmax" => (x * y, sizes[8]),
+            "softmax" => (4 * x * y, sizes[8]),
             "layer_norm" | "rms_norm" => (x * y, sizes[0]),
             "mask" => (256 * x * y, sizes[8]),
             _ => (256 * x * y, sizes[0]),

@@ -1,9 +1,9 @@
 enable subgroups;
-// Sums and maxima over the 64 threads of a workgroup, in two steps of subgroups: of the threads of each, then of what these gave.
+// Sums over the 64 threads of a workgroup, in two steps of subgroups: of the threads of each, then of what these gave.
 // Subgroups are full, since 64 is a multiple of their size.
 
 const THREADS = 64u;
-var<workgroup> parts: array<f32, THREADS>;
+var<workgroup> sums: array<f32, THREADS>;
 
 struct Thread {
   @builtin(local_invocation_index) index: u32,
@@ -14,24 +14,12 @@ struct Thread {
 // The sum of every thread's number.
 fn sum_of(part: f32, thread: Thread) -> f32 {
   let own = subgroupAdd(part);
-  parts[thread.index] = select(0.0, own, thread.lane == 0u);
+  sums[thread.index] = select(0.0, own, thread.lane == 0u);
   workgroupBarrier();
   var rest = 0.0;
   for (var other = thread.lane; other < THREADS; other += thread.lanes) {
-    rest += parts[other];
+    rest += sums[other];
   }
   workgroupBarrier();
   return subgroupAdd(rest);
-}
-
-// The largest of every thread's number.
-fn largest_of(part: f32, thread: Thread) -> f32 {
-  parts[thread.index] = subgroupMax(part);
-  workgroupBarrier();
-  var largest = part;
-  for (var other = thread.lane; other < THREADS; other += thread.lanes) {
-    largest = max(largest, parts[other]);
-  }
-  workgroupBarrier();
-  return subgroupMax(largest);
 }
