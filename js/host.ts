@@ -162,9 +162,10 @@ export class Host {
       case "loadStateDict":
         return this.#module(request.id, glue).loadStateDict(request.entries, request.layer);
       case "forward": {
-        const { inputs, mask, options } = request;
+        const { mask, options } = request;
         const module = this.#module(request.id, glue);
         const generator = request.generator === null ? null : this.#get(request.generator, glue.RawGenerator);
+        const inputs = inputsOf(request, module instanceof glue.RawTransformer ? BLOCKS : ATTENTION);
         const plan =
           generator && module instanceof glue.RawTransformer
             ? module.planTraining(inputs, mask, options, generator, this.#maxBytes)
@@ -174,7 +175,8 @@ export class Host {
         return this.#pass(latest instanceof glue.RawTrace ? plan.after(latest) : plan, request.trace, tell);
       }
       case "scaledDotProductAttention": {
-        const { inputs, mask, options } = request;
+        const { mask, options } = request;
+        const inputs = inputsOf(request, GIVEN_HEADS);
         return this.#pass(glue.planAttention(inputs, mask, options, this.#maxBytes), request.trace, tell);
       }
       case "remask": {
@@ -230,7 +232,8 @@ export class Host {
       case "moved":
         return glue.moved(request.before, request.after);
       case "ablate": {
-        const { inputs, mask, options } = request;
+        const { mask, options } = request;
+        const inputs = inputsOf(request, ATTENTION);
         return this.#get(request.id, glue.RawAttention).ablate(inputs, mask, options, this.#maxBytes);
       }
       case "free":
@@ -276,12 +279,10 @@ export class Host {
   #reply(trace: RawTrace, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
     const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
     const stages = trace.stages(before !== undefined, copying) as NonNullable<PassReply["stages"]>;
-    const ofLayers = (weights: (layer: number) => Tensor | null) =>
-      Array.from({ length: trace.nLayers() }, (_, layer) => weights(layer));
     const reply: PassReply = {
       output: trace.output() as Tensor,
-      weights: ofLayers((layer) => trace.weights(layer) as Tensor | null),
-      crossWeights: ofLayers((layer) => trace.crossWeights(layer) as Tensor | null),
+      weights: trace.weights(false),
+      crossWeights: trace.weights(true),
       present: trace.present() as [Tensor, Tensor] | null,
       stages: stages.length > 0 ? stages : null,
     };
@@ -302,6 +303,15 @@ export class Host {
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
     throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
+}
+
+/** What a pass is given, in the engine's order. */
+const ATTENTION = ["x", "key", "value"];
+const BLOCKS = ["x", "memory", "memoryMask"];
+const GIVEN_HEADS = ["query", "key", "value", "pastKey", "pastValue"];
+
+function inputsOf({ inputs }: { inputs: Options }, names: readonly string[]): unknown[] {
+  return names.map((name) => inputs[name]);
 }
 
 /** Hears which part of a request is done, from 0 to 1. */

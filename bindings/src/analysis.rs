@@ -65,8 +65,8 @@ pub fn moved(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
 
 #[wasm_bindgen]
 impl RawAttention {
-    pub fn ablate(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
-        let given = tensors_of(inputs, &["x", "key", "value"])?;
+    pub fn ablate(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+        let given = tensors_of(inputs)?;
         let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         let (key, value, mask) = (key.as_ref(), value.as_ref(), mask.as_ref());

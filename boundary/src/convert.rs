@@ -9,13 +9,24 @@ use crate::error::throw;
 /// A result whose error is what JavaScript throws.
 pub type Thrown<T> = Result<T, JsValue>;
 
-/// `{ data: Float32Array, shape: number[] }`, copied.
+#[wasm_bindgen]
+extern "C" {
+    /// `{ data: Float32Array, shape: number[] }`. Properties by name would be looked up with names that are decoded every time.
+    type JsTensor;
+    #[wasm_bindgen(method, getter)]
+    fn data(this: &JsTensor) -> Vec<f32>;
+    #[wasm_bindgen(method, getter)]
+    fn shape(this: &JsTensor) -> Vec<usize>;
+    #[wasm_bindgen(method, setter)]
+    fn set_data(this: &JsTensor, data: &Float32Array);
+    #[wasm_bindgen(method, setter)]
+    fn set_shape(this: &JsTensor, shape: &Array);
+}
+
+/// A tensor that the package made, copied.
 pub fn tensor_in(value: &JsValue) -> Thrown<Tensor> {
-    let data: Float32Array = Reflect::get(value, &"data".into())?.unchecked_into();
-    let shape: Array = Reflect::get(value, &"shape".into())?.unchecked_into();
-    // The package made the tensor, so its axes are whole numbers.
-    let shape = shape.iter().map(|axis| axis.as_f64().unwrap_or_default() as usize).collect();
-    Tensor::new(data.to_vec(), shape).map_err(throw)
+    let tensor: &JsTensor = value.unchecked_ref();
+    Tensor::new(tensor.data(), tensor.shape()).map_err(throw)
 }
 
 /// Several, of some of which there may be none; together, so that those before one that is refused are dropped at one place.
@@ -31,8 +42,10 @@ pub fn tensor_out(tensor: &Tensor) -> JsValue {
 
 /// `{ data, shape }` of numbers that are copied already.
 pub fn tensor_of(data: Float32Array, shape: &[usize]) -> JsValue {
-    let shape: Array = shape.iter().map(|&axis| JsValue::from(axis)).collect();
-    object(&[("data", data.into()), ("shape", shape.into())])
+    let tensor: JsTensor = Object::new().unchecked_into();
+    tensor.set_data(&data);
+    tensor.set_shape(&shape.iter().map(|&axis| JsValue::from(axis)).collect());
+    tensor.into()
 }
 
 /// A plain object with these properties.
