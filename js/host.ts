@@ -193,24 +193,26 @@ export class Host {
       }
       case "dropout":
         return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
-      case "materialize":
-        return glue.materialize(request.mask, request.size, this.#maxBytes);
+      case "materialize": {
+        const [allowed, bias, shape] = glue.materialize(request.mask, request.size, this.#maxBytes);
+        return { allowed, bias, shape };
+      }
       case "readTensors":
         return readTensors(request.bytes, request.format, this.#maxBytes, this.#filesWasm);
       case "writeTensors":
         return writeTensors(request.entries, request.format, this.#filesWasm);
       case "linear":
-        return glue.linear(request.x, request.weight, request.bias, this.#maxBytes);
+        return glue.linear([request.x, request.weight, request.bias], this.#maxBytes);
       case "softmax":
         return glue.softmax(request.x, request.axis);
       case "logSoftmax":
         return glue.logSoftmax(request.x, request.axis);
       case "layerNorm":
-        return glue.layerNorm(request.x, request.weight, request.bias, request.eps, request.axis);
+        return glue.layerNorm([request.x, request.weight, request.bias], request.eps, request.axis);
       case "rmsNorm":
-        return glue.rmsNorm(request.x, request.weight, request.eps, request.axis);
+        return glue.rmsNorm([request.x, request.weight], request.eps, request.axis);
       case "rotary":
-        return glue.rotary(request.x, request.cos, request.sin, request.interleaved);
+        return glue.rotary([request.x, request.cos, request.sin], request.interleaved);
       case "sinusoidal":
         return glue.sinusoidal(request.n, request.dModel, this.#maxBytes);
       case "activation":
@@ -228,9 +230,11 @@ export class Host {
       case "rollout":
         return glue.rollout(request.weights, request.residual);
       case "maskEffect":
-        return glue.maskEffect(request.before, request.after);
-      case "moved":
-        return glue.moved(request.before, request.after);
+        return glue.maskEffect([request.before, request.after]);
+      case "moved": {
+        const [distance, cosine] = glue.moved([request.before, request.after]);
+        return { distance, cosine };
+      }
       case "ablate": {
         const { mask, options } = request;
         const inputs = inputsOf(request, ATTENTION);
@@ -278,7 +282,9 @@ export class Host {
 
   #reply(trace: RawTrace, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
     const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
-    const stages = trace.stages(before !== undefined, copying) as NonNullable<PassReply["stages"]>;
+    const stages = (trace.stages(before !== undefined, copying) as [Stage, number, Tensor][]).map(
+      ([name, layer, tensor]) => ({ name, layer, tensor }),
+    );
     const reply: PassReply = {
       output: trace.output() as Tensor,
       weights: trace.weights(false),

@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 use crate::trace::Stage;
 use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend};
 use attnscope_kernels::layer_norm::layer_norm_row;
-use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, matmul_packed};
+use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, Product, matmul_all};
 use attnscope_kernels::rms_norm::rms_norm_row;
 use attnscope_kernels::rotary::rotate_row;
 use attnscope_kernels::softmax::softmax_row;
@@ -486,13 +486,16 @@ impl Recipe {
         own: &mut Vec<f32>,
         caller: &mut Caller,
     ) {
-        for id in steps {
+        let mut next = steps.start;
+        while next < steps.end {
+            let id = next;
+            next += self.together(id..steps.end, before);
             if matches!(self.steps[id].made, Made::HandedOut) {
                 continue;
             }
             // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
-            let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
-            grow(own, end);
+            let last = &self.steps[next - 1];
+            grow(own, (last.offset + last.size()).saturating_sub(shared.len()));
             if let Made::Given(given) = &mut self.steps[id].made {
                 let given = std::mem::take(given);
                 own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
@@ -506,14 +509,28 @@ impl Recipe {
             if let Some(before) = before
                 && rows.len() < step.rows()
             {
-                let old = Numbers { shared: &before.shared, own: &before.own }.from(before.offsets[id]);
-                own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
+                for id in id..next {
+                    let (step, at) = (&self.steps[id], before.offsets[id]);
+                    let old = Numbers { shared: &before.shared, own: &before.own }.from(at);
+                    own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
+                }
             }
             if !rows.is_empty() {
                 caller.cost = cost as f64;
-                self.run_step(step, &rows, shared, own, caller);
+                self.run_step(id..next, &rows, shared, own, caller);
             }
         }
+    }
+
+    /// How many of the steps are made together, from the first on: projections of the same rows of the same numbers are one product.
+    fn together(&self, steps: Range<StepId>, before: Option<&Before>) -> usize {
+        let of = |id: StepId| match self.steps[id].made {
+            Made::Linear { from, .. } => Some((from, self.rows_to_make(id, before))),
+            _ => None,
+        };
+        let first = of(steps.start);
+        let is_alike = |id: &StepId| first.is_some() && of(*id) == first;
+        steps.take_while(is_alike).count().max(1)
     }
 
     /// What a number of a step costs, in multiply-adds; 0 where it is there already.
@@ -533,7 +550,15 @@ impl Recipe {
         }
     }
 
-    fn run_step(&self, step: &Step, rows: &Range<usize>, shared: &[f32], own: &mut [f32], caller: &mut Caller) {
+    fn run_step(
+        &self,
+        steps: Range<StepId>,
+        rows: &Range<usize>,
+        shared: &[f32],
+        own: &mut [f32],
+        caller: &mut Caller,
+    ) {
+        let step = &self.steps[steps.start];
         let width = step.width();
         let (before, out) = own.split_at_mut(step.offset - shared.len());
         let earlier = Numbers { shared, own: before };
@@ -541,15 +566,23 @@ impl Recipe {
             Made::Given(_) | Made::HandedOut | Made::Same { .. } | Made::Masked { mask: None, .. } => {
                 unreachable!("costs nothing")
             }
-            Made::Linear { from, linear } => {
+            Made::Linear { from, .. } => {
                 let from = &self.steps[*from];
                 let all = from.size() / from.width();
                 let x = Matrix::new(earlier.from(from.offset), all, from.width(), from.width());
-                let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                let columns = linear.weight.shape[0];
                 for span in from.spans(rows) {
-                    let out = &mut out[span.start * columns..];
-                    multiply(x.rows(span), linear.packed(), bias, out, columns, caller);
+                    let mut products = Vec::new();
+                    let mut places = &mut out[..];
+                    for step in &self.steps[steps.clone()] {
+                        let Made::Linear { linear, .. } = &step.made else { unreachable!("all are projections") };
+                        let columns = linear.weight.shape[0];
+                        let (place, others) = std::mem::take(&mut places).split_at_mut(step.size());
+                        places = others;
+                        let place = MatrixMut::new(&mut place[span.start * columns..], span.len(), columns, columns);
+                        let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
+                        products.push(Product::new(linear.packed(), bias, place));
+                    }
+                    multiply(x.rows(span), products, caller);
                 }
             }
             Made::Joined { before, from, after } => {
@@ -597,7 +630,8 @@ impl Recipe {
                 for (batch, head) in heads_of(step) {
                     let keys = Packed::new(key.head(earlier, batch, shared_head(step, key, head)).transposed());
                     let out = &mut out[step.at(&[batch, head, rows.start, 0]) - step.offset..];
-                    multiply(query.head(earlier, batch, head).rows(rows.clone()), &keys, None, out, width, caller);
+                    let scores = Product::new(&keys, None, MatrixMut::new(out, rows.len(), width, width));
+                    multiply(query.head(earlier, batch, head).rows(rows.clone()), vec![scores], caller);
                 }
             }
             Made::Context { weights, value, head_mask } => {
@@ -607,7 +641,8 @@ impl Recipe {
                     let values = Packed::new(value.head(earlier, batch, shared_head(step, value, head)));
                     let out = &mut out[step.at(&[batch, head, rows.start, 0]) - step.offset..];
                     let weights = weights.head(earlier, batch, head).rows(rows.clone());
-                    multiply(weights, &values, None, out, row_stride, caller);
+                    let context = Product::new(&values, None, MatrixMut::new(out, rows.len(), width, row_stride));
+                    multiply(weights, vec![context], caller);
                     if let Some(factors) = head_mask {
                         for i in 0..rows.len() {
                             out[i * row_stride..][..width].iter_mut().for_each(|x| *x *= factors[head]);
@@ -801,14 +836,16 @@ fn grow(numbers: &mut Vec<f32>, length: usize) {
     unsafe { numbers.set_len(length.max(numbers.len())) }
 }
 
-/// A product, some rows at a time.
-fn multiply(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize, caller: &mut Caller) {
-    let ((rows, depth), columns) = (a.shape(), b.columns());
+/// Products of one matrix, some rows at a time.
+fn multiply(a: Matrix, mut products: Vec<Product>, caller: &mut Caller) {
+    let (rows, depth) = a.shape();
+    let columns: usize = products.iter().map(Product::columns).sum();
     let most = MC * at_a_time(threads::count(rows * depth * columns)).max(4);
     for start in (0..rows).step_by(most) {
         let part = start..rows.min(start + most);
-        matmul_packed(a.rows(part.clone()), b, bias, &mut out[start * out_stride..], out_stride);
-        caller.tell(part.len() * columns);
+        let size = part.len() * columns;
+        matmul_all(a.rows(part.clone()), products.iter_mut().map(|product| product.rows(part.clone())).collect());
+        caller.tell(size);
     }
 }
 

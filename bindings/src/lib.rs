@@ -14,7 +14,7 @@ use attnscope::{
     QueryKeyValue, Stage, StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
-    Thrown, dict_in, dict_out, limit, object, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
+    Thrown, dict_in, dict_out, limit, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
 };
 use js_sys::{Array, Float32Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -97,7 +97,7 @@ impl RawAttention {
 
     /// The inputs are x, and the key's and value's where they are given.
     pub fn plan(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-        let given = tensors_of(inputs)?;
+        let given = tensors_in(inputs)?;
         let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         planned(self.0.plan(x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
@@ -164,7 +164,7 @@ struct BlockInputs {
 impl BlockInputs {
     fn read(inputs: &Array, mask: JsValue, settings: JsValue) -> Thrown<Self> {
         Ok(Self {
-            tensors: tensors_of(&inputs.slice(0, 2))?,
+            tensors: tensors_in(&inputs.slice(0, 2))?,
             mask: optional_mask(mask)?,
             memory_mask: optional_mask(inputs.get(2))?,
             options: options(settings, &["mask", "memoryMask", "generator"])?,
@@ -180,11 +180,6 @@ impl BlockInputs {
     }
 }
 
-/// Tensors of a list, where they are given.
-fn tensors_of(inputs: &Array) -> Thrown<Vec<Option<Tensor>>> {
-    tensors_in(&inputs.iter().collect::<Vec<_>>().iter().collect::<Vec<_>>())
-}
-
 fn result(tensor: attnscope::Result<Tensor>) -> Thrown<JsValue> {
     tensor.map(|tensor| tensor_out(&tensor)).map_err(throw)
 }
@@ -192,7 +187,7 @@ fn result(tensor: attnscope::Result<Tensor>) -> Thrown<JsValue> {
 /// The inputs are the query, the key and the value, and the past's key and value where they are given.
 #[wasm_bindgen(js_name = planAttention)]
 pub fn plan_attention(inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-    let given = tensors_of(inputs)?;
+    let given = tensors_in(inputs)?;
     let [Some(query), Some(key), Some(value), past_key, past_value] = &given[..] else {
         unreachable!("they are given")
     };
@@ -235,11 +230,11 @@ impl RawPlan {
         self.0.whole_work()
     }
 
-    /// `{ steps, tables }`: what the planner of another device needs to know of the pass.
-    pub fn outline(&self) -> Thrown<JsValue> {
+    /// `[steps, tables]`: what the planner of another device needs to know of the pass.
+    pub fn outline(&self) -> Thrown<Array> {
         let outline = self.0.outline().map_err(throw)?;
-        let [steps, tables] = [&outline.words(), &outline.tables].map(|words| Uint32Array::from(&words[..]).into());
-        Ok(object(&[("steps", steps), ("tables", tables)]))
+        let [steps, tables] = [&outline.words(), &outline.tables].map(|words| Uint32Array::from(&words[..]));
+        Ok(Array::of2(&steps, &tables))
     }
 
     /// The numbers that a step is given, or those of its projection's weight.
@@ -315,7 +310,7 @@ impl RawTrace {
         Array::of2(&tensor_out(&key), &tensor_out(&value)).into()
     }
 
-    /// `{ name, layer, tensor }` of each stage that was kept, or of those that another mask may change. Stages that are the same
+    /// `[name, layer, tensor]` of each stage that was kept, or of those that another mask may change. Stages that are the same
     /// numbers share one array. `watch` is called with the part that is copied.
     pub fn stages(&self, only_masked: bool, watch: Option<Function>) -> Thrown<Array> {
         let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
@@ -339,7 +334,7 @@ impl RawTrace {
                 let tensor = tensor_of(data, &info.shape);
                 copied += size(info);
                 tell(watch.as_ref(), copied / all);
-                Ok(object(&[("name", info.name.name().into()), ("layer", info.layer.into()), ("tensor", tensor)]))
+                Ok(Array::of3(&info.name.name().into(), &info.layer.into(), &tensor))
             })
             .collect()
     }
@@ -421,13 +416,13 @@ impl RawGenerator {
     }
 }
 
-/// `{ allowed, bias, shape }` of a mask at a size.
+/// `[allowed, bias, shape]` of a mask at a size.
 #[wasm_bindgen]
-pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<Array> {
     let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size, &[])?, limit(max_bytes)).map_err(throw)?;
     let shape: Array = resolved.shape.iter().map(|&axis| JsValue::from(axis)).collect();
     let bias = resolved.bias.map_or(JsValue::NULL, |bias| Float32Array::from(&bias[..]).into());
-    Ok(object(&[("allowed", Uint8Array::from(&resolved.allowed[..]).into()), ("bias", bias), ("shape", shape.into())]))
+    Ok(Array::of3(&Uint8Array::from(&resolved.allowed[..]), &bias, &shape))
 }
 
 #[wasm_bindgen(js_name = toTorch)]
@@ -436,9 +431,10 @@ pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
 }
 
+/// The inputs are x, the weight, and the bias where it is given.
 #[wasm_bindgen]
-pub fn linear(x: &JsValue, weight: &JsValue, bias: &JsValue, max_bytes: f64) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, weight, bias])?;
+pub fn linear(inputs: &Array, max_bytes: f64) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), Some(weight), bias] = &given[..] else { unreachable!("they are given") };
     result(ops::linear(x, weight, bias.as_ref(), limit(max_bytes)))
 }
@@ -453,23 +449,26 @@ pub fn log_softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
     result(ops::log_softmax(&tensor_in(x)?, axis))
 }
 
+/// The inputs are x, and the weight and the bias where they are given.
 #[wasm_bindgen(js_name = layerNorm)]
-pub fn layer_norm(x: &JsValue, weight: &JsValue, bias: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, weight, bias])?;
+pub fn layer_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), weight, bias] = &given[..] else { unreachable!("x is given") };
     result(ops::layer_norm(x, weight.as_ref(), bias.as_ref(), eps, axis))
 }
 
+/// The inputs are x, and the weight where it is given.
 #[wasm_bindgen(js_name = rmsNorm)]
-pub fn rms_norm(x: &JsValue, weight: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, weight])?;
+pub fn rms_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), weight] = &given[..] else { unreachable!("x is given") };
     result(ops::rms_norm(x, weight.as_ref(), eps, axis))
 }
 
+/// The inputs are x, and the angles' cosines and sines.
 #[wasm_bindgen]
-pub fn rotary(x: &JsValue, cos: &JsValue, sin: &JsValue, interleaved: bool) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, cos, sin])?;
+pub fn rotary(inputs: &Array, interleaved: bool) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), Some(cos), Some(sin)] = &given[..] else { unreachable!("they are given") };
     result(ops::rotary(x, cos, sin, interleaved))
 }

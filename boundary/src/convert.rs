@@ -29,10 +29,10 @@ pub fn tensor_in(value: &JsValue) -> Thrown<Tensor> {
     Tensor::new(tensor.data(), tensor.shape()).map_err(throw)
 }
 
-/// Several, of some of which there may be none; together, so that those before one that is refused are dropped at one place.
-pub fn tensors_in(values: &[&JsValue]) -> Thrown<Vec<Option<Tensor>>> {
+/// Those of a list, some of which may be none; together, so that those before one that is refused are dropped at one place.
+pub fn tensors_in(values: &Array) -> Thrown<Vec<Option<Tensor>>> {
     let is_absent = |value: &JsValue| value.is_undefined() || value.is_null();
-    values.iter().map(|value| if is_absent(value) { Ok(None) } else { tensor_in(value).map(Some) }).collect()
+    values.iter().map(|value| if is_absent(&value) { Ok(None) } else { tensor_in(&value).map(Some) }).collect()
 }
 
 /// `{ data, shape }`, copied.

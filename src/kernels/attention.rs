@@ -94,8 +94,8 @@ pub fn attend<'r>(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &'r
     // 1. The queries meet the keys that any of them sees.
     let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[..n_q]));
     if !seen.is_empty() {
-        let mut scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
-        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), None, &mut scores);
+        let scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
+        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores);
     }
     // 2. Scale, cap and mask each row; where every key counts anyhow, it becomes shares at once.
     let weigh = |row: &mut [f32], max: f32| {
@@ -125,7 +125,7 @@ pub fn attend<'r>(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &'r
     }
     // 4. The shares mix the values.
     let shares = Matrix::new(&weights[counted.start..], n_q, counted.len(), n_k);
-    matmul_part(shares, &kv.values, counted, 0..d_v, None, &mut context);
+    matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q));
     if let Some(factor) = factor {
         (0..n_q).for_each(|i| context.row(i).iter_mut().for_each(|x| *x *= factor));
     }

@@ -37,7 +37,18 @@ struct State {
     dismissed: usize,
 }
 
-type Job = &'static (dyn Fn() + Sync);
+/// What each thread does of a piece of work. `dyn Fn` would hold its code twice, once to be called by value.
+trait Work: Sync {
+    fn run(&self);
+}
+
+impl<F: Fn() + Sync> Work for F {
+    fn run(&self) {
+        self();
+    }
+}
+
+type Job = &'static dyn Work;
 
 static MEETING: Meeting = Meeting {
     state: Mutex::new(State { job: None, places: 0, is_broken: false, dismissed: 0 }),
@@ -72,13 +83,13 @@ pub fn each<T: Send, Own: Default>(
     act: impl Fn(&mut Own, T) + Sync,
 ) {
     let items = Items::of(items);
-    let work = || {
+    let work: &dyn Work = &|| {
         let mut own = Own::default();
         while let Some(item) = items.next() {
             act(&mut own, item);
         }
     };
-    share(threads.min(items.count()), &work, &mut || work());
+    share(threads.min(items.count()), work, &mut || work.run());
 }
 
 /// The same, where the caller alone takes what `act` gives: its own at once, that of others between its items.
@@ -138,7 +149,7 @@ impl<T> Items<T> {
 /// Lets so many threads run the job, the caller among them with `part`, which is its way to do it.
 // Once, not in every caller.
 #[inline(never)]
-fn share(threads: usize, job: &(dyn Fn() + Sync), part: &mut dyn FnMut()) {
+fn share(threads: usize, job: &dyn Work, part: &mut dyn FnMut()) {
     // Who finds another caller's job under way, or is in one, works alone.
     let caller = (ARE_THERE && threads > 1).then(|| CALLER.try_lock().ok()).flatten();
     if caller.is_none() {
@@ -156,7 +167,7 @@ fn share(threads: usize, job: &(dyn Fn() + Sync), part: &mut dyn FnMut()) {
     }
     {
         // SAFETY: the job is called only by those who joined it, and `Closing` waits for them before what it borrows can end.
-        let job = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Job>(job) };
+        let job = unsafe { std::mem::transmute::<&dyn Work, Job>(job) };
         let mut state = lock(&MEETING.state);
         (state.job, state.places) = (Some(job), threads - 1);
         MEETING.latest.fetch_add(1, Ordering::Release);
@@ -191,7 +202,7 @@ pub fn help(number: usize) {
         state.places -= 1;
         MEETING.helping.fetch_add(1, Ordering::AcqRel);
         drop(state);
-        leave(catch_unwind(AssertUnwindSafe(job)).is_err());
+        leave(catch_unwind(AssertUnwindSafe(|| job.run())).is_err());
     }
 }
 
