@@ -92,7 +92,8 @@ export class Backend {
     const gpu = this.#gpu;
     if (!gpu) throw new AttnError("gpu_lost", "the graphics processor was lost; create a new engine");
     if (isRemask && !before) return null;
-    const outline = throwTyped(() => plan.outline()) as Pass["outline"];
+    const [steps, tables] = throwTyped(() => plan.outline()) as [Uint32Array, Uint32Array];
+    const outline: Pass["outline"] = { steps, tables };
     const pass = { work: plan.work(), wholeWork: plan.wholeWork(), outline, given: (step: number) => plan.given(step) };
     try {
       const computed = await gpu.compute(pass, before, this.#option === "auto", wanted);

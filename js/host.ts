@@ -202,9 +202,10 @@ export class Host {
       case "loadStateDict":
         return this.#module(request.id, glue).loadStateDict(request.entries, request.layer);
       case "forward": {
-        const { inputs, mask, options } = request;
+        const { mask, options } = request;
         const module = this.#module(request.id, glue);
         const generator = request.generator === null ? null : this.#get(request.generator, glue.RawGenerator);
+        const inputs = inputsOf(request, module instanceof glue.RawTransformer ? BLOCKS : ATTENTION);
         const plan =
           generator && module instanceof glue.RawTransformer
             ? module.planTraining(inputs, mask, options, generator, this.#maxBytes)
@@ -214,7 +215,8 @@ export class Host {
         return this.#pass(latest instanceof glue.RawTrace ? plan.after(latest) : plan, request, tell);
       }
       case "scaledDotProductAttention": {
-        const { inputs, mask, options } = request;
+        const { mask, options } = request;
+        const inputs = inputsOf(request, GIVEN_HEADS);
         return this.#pass(glue.planAttention(inputs, mask, options, this.#maxBytes), request, tell);
       }
       case "remask": {
@@ -242,24 +244,26 @@ export class Host {
       }
       case "dropout":
         return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
-      case "materialize":
-        return glue.materialize(request.mask, request.size, this.#maxBytes);
+      case "materialize": {
+        const [allowed, bias, shape] = glue.materialize(request.mask, request.size, this.#maxBytes);
+        return { allowed, bias, shape };
+      }
       case "readTensors":
         return readTensors(request.bytes, request.format, this.#maxBytes, this.#filesWasm);
       case "writeTensors":
         return writeTensors(request.entries, request.format, this.#filesWasm);
       case "linear":
-        return glue.linear(request.x, request.weight, request.bias, this.#maxBytes);
+        return glue.linear([request.x, request.weight, request.bias], this.#maxBytes);
       case "softmax":
         return glue.softmax(request.x, request.axis);
       case "logSoftmax":
         return glue.logSoftmax(request.x, request.axis);
       case "layerNorm":
-        return glue.layerNorm(request.x, request.weight, request.bias, request.eps, request.axis);
+        return glue.layerNorm([request.x, request.weight, request.bias], request.eps, request.axis);
       case "rmsNorm":
-        return glue.rmsNorm(request.x, request.weight, request.eps, request.axis);
+        return glue.rmsNorm([request.x, request.weight], request.eps, request.axis);
       case "rotary":
-        return glue.rotary(request.x, request.cos, request.sin, request.interleaved);
+        return glue.rotary([request.x, request.cos, request.sin], request.interleaved);
       case "sinusoidal":
         return glue.sinusoidal(request.n, request.dModel, this.#maxBytes);
       case "activation":
@@ -277,11 +281,14 @@ export class Host {
       case "rollout":
         return glue.rollout(request.weights, request.residual);
       case "maskEffect":
-        return glue.maskEffect(request.before, request.after);
-      case "moved":
-        return glue.moved(request.before, request.after);
+        return glue.maskEffect([request.before, request.after]);
+      case "moved": {
+        const [distance, cosine] = glue.moved([request.before, request.after]);
+        return { distance, cosine };
+      }
       case "ablate": {
-        const { inputs, mask, options } = request;
+        const { mask, options } = request;
+        const inputs = inputsOf(request, ATTENTION);
         return this.#get(request.id, glue.RawAttention).ablate(inputs, mask, options, this.#maxBytes);
       }
       case "free":
@@ -332,7 +339,9 @@ export class Host {
       if (!computed) return this.#onCpu(plan, id, tell, before);
       const { numbers, places, left } = computed;
       if (left) {
-        const stages = plan.stages() as LeftStage[];
+        const stages = (plan.stages() as [Stage, number, number[], number, number[]][]).map(
+          ([name, layer, shape, step, strides]): LeftStage => ({ name, layer, shape, step, strides }),
+        );
         this.#left.set(id, { plan, left, stages });
         this.#kept.set(id, computed.kept);
         const ends = [...places.filter((_, i) => i % 2 === 1), numbers.length];
@@ -436,13 +445,13 @@ export class Host {
 
   #reply(trace: RawTrace, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
     const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
-    const stages = trace.stages(before !== undefined, copying) as NonNullable<PassReply["stages"]>;
-    const ofLayers = (weights: (layer: number) => Tensor | null) =>
-      Array.from({ length: trace.nLayers() }, (_, layer) => weights(layer));
+    const stages = (trace.stages(before !== undefined, copying) as [Stage, number, Tensor][]).map(
+      ([name, layer, tensor]) => ({ name, layer, tensor }),
+    );
     const reply: PassReply = {
       output: trace.output() as Tensor,
-      weights: ofLayers((layer) => trace.weights(layer) as Tensor | null),
-      crossWeights: ofLayers((layer) => trace.crossWeights(layer) as Tensor | null),
+      weights: trace.weights(false),
+      crossWeights: trace.weights(true),
       present: trace.present() as [Tensor, Tensor] | null,
       stages: stages.length > 0 ? stages : null,
       left: null,
@@ -464,6 +473,15 @@ export class Host {
     if (object && Object.getPrototypeOf(object) === kind.prototype) return object as T;
     throw this.#failures.get(id) ?? new AttnError("disposed", "the object was disposed");
   }
+}
+
+/** What a pass is given, in the engine's order. */
+const ATTENTION = ["x", "key", "value"];
+const BLOCKS = ["x", "memory", "memoryMask"];
+const GIVEN_HEADS = ["query", "key", "value", "pastKey", "pastValue"];
+
+function inputsOf({ inputs }: { inputs: Options }, names: readonly string[]): unknown[] {
+  return names.map((name) => inputs[name]);
 }
 
 /** Hears which part of a request is done, from 0 to 1. */

@@ -2,6 +2,7 @@
 import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
+import { isTensor } from "./tensor.ts";
 import type { Join } from "./threads.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
@@ -132,7 +133,8 @@ export class Remote implements Transport {
       this.#queue.shift();
       this.#sent.set(call.id, call);
       try {
-        this.#post({ id: call.id, request: call.request, isWatched: call.watch.onProgress !== undefined });
+        const { id, request, watch } = call;
+        this.#post({ id, request, isWatched: watch.onProgress !== undefined }, copiesIn(request));
       } catch (reason) {
         this.#sent.delete(call.id);
         call.reject(reason);
@@ -140,8 +142,8 @@ export class Remote implements Transport {
     }
   }
 
-  #post(message: WorkerMessage): void {
-    this.#worker.postMessage(message);
+  #post(message: WorkerMessage, transfer: Transferable[] = []): void {
+    this.#worker.postMessage(message, transfer);
   }
 
   #hear(reply: Extract<WorkerReply, { id: number }>): void {
@@ -162,4 +164,12 @@ export class Remote implements Transport {
     this.#sent.clear();
     this.#queue = [];
   }
+}
+
+/** The memory of a pass's inputs: they are copies of what the caller gave, which nobody here needs any more. */
+function copiesIn(request: Request): Transferable[] {
+  if (!("inputs" in request)) return [];
+  return Object.values(request.inputs)
+    .filter(isTensor)
+    .map(({ data }) => data.buffer as ArrayBuffer);
 }

@@ -48,13 +48,13 @@ pub(crate) fn attend(recipe: &mut Recipe, layer: usize, [query, key, value]: [St
     // Where nobody asks for the stages between, all at once.
     if !recipe.keeps() && how.dropout.is_none() {
         let Attend { scale, softcap, mask, mask_fill: fill, head_mask, .. } = how;
-        // Keys and values of some heads in the order of the tiles, and each thread's block of weights where they are not kept.
+        // Keys and values of some heads in the order of the tiles, and each thread's block of weights.
         let threads = threads::count(usize::MAX);
         let packed = at_a_time(threads).min(batch * heads) * n_k * (d_k + d_v);
-        recipe.count(packed + if how.need_weights { 0 } else { threads * MC.min(n_q) * n_k });
+        recipe.count(packed + threads * MC.min(n_q) * n_k);
         let weighing = Weighing { scale, softcap, fill, zero_empty_rows };
-        let place = how.need_weights.then(|| Made::Given(Vec::new()));
-        let weights = place.map(|place| recipe.push(layer, (how.named)(Stage::Weights), matrix, place));
+        let weights =
+            how.need_weights.then(|| recipe.push(layer, (how.named)(Stage::Weights), matrix, Made::HandedOut));
         let how = Attended { weighing, mask, head_mask };
         return push_context(recipe, Made::Attended { query, key, value, weights, how });
     }

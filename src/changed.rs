@@ -34,7 +34,7 @@ pub(crate) fn changed_rows(recipe: &Recipe, first: StepId, before: &Recipe, numb
                 // Every row reads all keys, and all values.
                 Made::Dot { query, key } => joined(of(query), all_if(!of(key).is_empty())),
                 Made::Context { weights, value, .. } => joined(of(weights), all_if(!of(value).is_empty())),
-                Made::Attended { .. } => all_if(true),
+                Made::HandedOut | Made::Attended { .. } => all_if(true),
                 // Rows move.
                 Made::Joined { .. } => all_if(sources.iter().flatten().any(|id| !of(id).is_empty())),
                 _ => sources.iter().flatten().map(of).fold(0..0, joined),

@@ -208,7 +208,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             }
             (Operation::Dot, formula, names)
         }
-        Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
+        Made::HandedOut | Made::Attended { .. } => unreachable!("a pass that keeps its stages makes them one by one"),
         Made::Same { from } => {
             let source = step_of(*from);
             let (at, formula) = match (&source.shape[..], index) {

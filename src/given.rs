@@ -198,9 +198,10 @@ impl<G: Given> Fields<G> {
     /// Refuses what is no object, and a name that is none of `names`.
     pub fn of(given: &G, names: &[&str]) -> Fit<Self> {
         let entries = given.entries().ok_or_else(|| Misfit::new(given, "an object"))?;
-        let names: Vec<String> = names.iter().map(|name| camel_case(name)).collect();
-        match entries.iter().find(|(name, _)| !names.contains(name)) {
+        let is_known = |given: &String| names.iter().any(|name| camel_case(name) == *given);
+        match entries.iter().find(|(name, _)| !is_known(name)) {
             Some((name, _)) => {
+                let names: Vec<String> = names.iter().map(|name| camel_case(name)).collect();
                 Err(Box::new(Misfit { place: name.clone(), found: UNKNOWN.into(), expected: listed(&names) }))
             }
             None => Ok(Self(entries)),
@@ -210,7 +211,9 @@ impl<G: Given> Fields<G> {
     /// Reads what is given into the fields of these names. The first of them are needed, the others stay as they are where they are
     /// not given.
     pub fn fill(&self, names: &[&str], needed: usize, fields: &mut [&mut dyn Field<G>]) -> Fit<()> {
-        for (at, (name, field)) in names.iter().zip(fields).enumerate() {
+        // Most passes are given no options.
+        let most = if self.0.is_empty() { needed } else { names.len() };
+        for (at, (name, field)) in names.iter().zip(fields).take(most).enumerate() {
             let name = camel_case(name);
             match self.0.iter().find(|(given, _)| *given == name) {
                 Some((_, value)) => field.set(value).map_err(|misfit| misfit.within(&name))?,

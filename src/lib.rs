@@ -59,7 +59,7 @@ pub use plain::Plain;
 pub use positions::sinusoidal;
 pub use state_dict::StateDict;
 pub use tensor::Tensor;
-pub use trace::{Plan, Stage, StageInfo, Trace};
+pub use trace::{HandedOut, InPlace, Plan, Stage, StageInfo, Trace};
 pub use transformer::{Memory, Transformer};
 
 /// The kernels this build runs: `"relaxed-simd"`, `"simd128"` or `"scalar"`.

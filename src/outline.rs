@@ -259,6 +259,7 @@ impl<'r> Tables<'r> {
             Made::Same { .. } | Made::Masked { mask: None, .. } => made(&mut to, kind::SAME),
             _ if is_there => to.kind = kind::KEPT,
             Made::Given(numbers) => to.largest = largest(numbers),
+            Made::HandedOut => {}
             Made::Linear { linear, .. } => {
                 made(&mut to, kind::LINEAR);
                 to.detail = linear.id();

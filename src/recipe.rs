@@ -2,9 +2,8 @@
 //! in `explain.rs` it is opened for one cell. The arithmetic of a stage is therefore said once.
 
 use std::borrow::Cow;
-use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::activation::activate;
 use crate::changed::{changed_rows, have_same_steps};
@@ -16,7 +15,7 @@ use crate::tensor::Tensor;
 use crate::trace::{Stage, StageInfo};
 use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend};
 use attnscope_kernels::layer_norm::layer_norm_row;
-use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, matmul_packed};
+use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, Product, matmul_all};
 use attnscope_kernels::rms_norm::rms_norm_row;
 use attnscope_kernels::rotary::rotate_row;
 use attnscope_kernels::softmax::softmax_row;
@@ -60,8 +59,10 @@ pub(crate) enum Made {
     Softmax { from: StepId, zero_empty_rows: bool },
     /// `[b, h, i, c] = Σ_j weights[b, h, i, j] · value[b, h, j, c]`, times the head's factor
     Context { weights: StepId, value: StepId, head_mask: Option<Vec<f32>> },
-    /// From the queries to the context in one sweep, each head's factor included; the weights are left in a place of their
-    /// own where there is one. What a pass that keeps no stages does.
+    /// Weights that attention in one sweep hands out, some queries' at a time: they have no place in the arena.
+    HandedOut,
+    /// From the queries to the context in one sweep, each head's factor included; the weights are handed out where they are
+    /// wanted. What a pass that keeps no stages does.
     Attended { query: StepId, key: StepId, value: StepId, weights: Option<StepId>, how: Attended },
     /// The same numbers under another name or shape: the heads side by side, the next layer's input.
     Same { from: StepId },
@@ -81,7 +82,7 @@ impl Made {
     /// The steps whose numbers it reads.
     pub fn sources(&self) -> [Option<StepId>; 3] {
         match *self {
-            Made::Given(_) => [None; 3],
+            Made::Given(_) | Made::HandedOut => [None; 3],
             Made::Linear { from, .. }
             | Made::Rotated { from, .. }
             | Made::Positioned { from, .. }
@@ -211,6 +212,9 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// Takes some of a step's numbers that are handed out, row-major, and the place of the first of them.
+pub(crate) type HandOut<'h> = dyn FnMut(&Step, usize, &[f32]) + 'h;
+
 /// An earlier pass, which made some rows as this one would.
 #[derive(Debug)]
 pub(crate) struct Before {
@@ -235,18 +239,19 @@ impl Before {
     }
 }
 
-/// The part of a pass's work that is done, for one who watches it.
-struct Progress<'w> {
+/// Whoever waits for a pass is told which part of its work is done, and takes what it hands out.
+struct Caller<'w, 'h> {
     watch: &'w mut dyn FnMut(f32),
+    hand_out: &'w mut HandOut<'h>,
     done: f64,
     all: f64,
     /// What each number of the step under way costs.
     cost: f64,
 }
 
-impl Progress<'_> {
+impl Caller<'_, '_> {
     /// So many numbers of the step are there.
-    fn add(&mut self, numbers: usize) {
+    fn tell(&mut self, numbers: usize) {
         self.done += numbers as f64 * self.cost;
         (self.watch)((self.done / self.all).min(1.0) as f32);
     }
@@ -265,6 +270,8 @@ pub(crate) struct Recipe {
     steps: Vec<Step>,
     size: u64,
     size_beside: u64,
+    /// How many numbers are handed out.
+    handed_out: u64,
     keep: bool,
     /// Where stages are kept, the first step that a mask reaches, and how many numbers those before it need.
     masked: Option<(StepId, u64)>,
@@ -273,7 +280,7 @@ pub(crate) struct Recipe {
 impl Recipe {
     /// With `keep` every stage has a place of its own; without, elementwise steps work in place.
     pub fn new(keep: bool) -> Self {
-        Self { steps: Vec::new(), size: 0, size_beside: 0, keep, masked: None }
+        Self { steps: Vec::new(), size: 0, size_beside: 0, handed_out: 0, keep, masked: None }
     }
 
     pub fn keeps(&self) -> bool {
@@ -335,9 +342,10 @@ impl Recipe {
         let offset = match in_place {
             Some(from) => self.steps[from].offset,
             None => {
-                let offset = self.size as usize;
+                let sum = if matches!(made, Made::HandedOut) { &mut self.handed_out } else { &mut self.size };
+                let offset = *sum as usize;
                 let size = shape.iter().fold(1u64, |size, &axis| size.saturating_mul(axis as u64));
-                self.size = self.size.saturating_add(size);
+                *sum = sum.saturating_add(size);
                 offset
             }
         };
@@ -406,11 +414,29 @@ impl Recipe {
     }
 
     fn check(&self, size: u64, max_bytes: usize) -> Result<()> {
-        let needed = size.saturating_add(self.size_beside).saturating_mul(4);
+        let needed = size.saturating_add(self.size_beside).saturating_add(self.handed_out).saturating_mul(4);
         if needed > max_bytes as u64 || usize::try_from(needed).is_err() {
             return Err(AttnError::too_large(needed, max_bytes));
         }
         Ok(())
+    }
+
+    pub fn hands_out(&self) -> bool {
+        self.handed_out > 0
+    }
+
+    /// Room for what is handed out, one step's numbers behind the other's.
+    ///
+    /// # Errors
+    /// `too_large` where there is none.
+    pub fn room_for_handed_out(&self, max_bytes: usize) -> Result<Vec<f32>> {
+        if !self.hands_out() {
+            return Ok(Vec::new());
+        }
+        self.check_size(max_bytes)?;
+        let mut room = reserve(self.handed_out, max_bytes)?;
+        grow(&mut room, self.handed_out as usize);
+        Ok(room)
     }
 
     /// Carries out the steps: all of them, or from the first on that a mask reaches where the numbers before it are there, and of
@@ -425,23 +451,24 @@ impl Recipe {
         before: Option<&Before>,
         max_bytes: usize,
         watch: &mut dyn FnMut(f32),
+        hand_out: &mut HandOut,
     ) -> Result<(Arc<Vec<f32>>, Vec<f32>)> {
         let (masked, size) = self.masked.unwrap_or((0, 0));
         let own = self.size - size;
         self.check(if shared.is_some() { own } else { self.size }, max_bytes)?;
         let mut own = reserve(own, max_bytes)?;
         let first = if shared.is_some() { masked } else { 0 };
-        let mut progress = Progress { watch, done: 0.0, all: self.work(first, before), cost: 0.0 };
+        let mut caller = Caller { watch, hand_out, done: 0.0, all: self.work(first, before), cost: 0.0 };
         let shared = match shared {
             Some(shared) => shared,
             None => {
                 let mut shared = reserve(size, max_bytes)?;
-                self.run_steps(0..masked, before, &[], &mut shared, &mut progress);
+                self.run_steps(0..masked, before, &[], &mut shared, &mut caller);
                 Arc::new(shared)
             }
         };
-        self.run_steps(masked..self.steps.len(), before, &shared, &mut own, &mut progress);
-        (progress.watch)(1.0);
+        self.run_steps(masked..self.steps.len(), before, &shared, &mut own, &mut caller);
+        (caller.watch)(1.0);
         Ok((shared, own))
     }
 
@@ -468,12 +495,18 @@ impl Recipe {
         before: Option<&Before>,
         shared: &[f32],
         own: &mut Vec<f32>,
-        progress: &mut Progress,
+        caller: &mut Caller,
     ) {
-        for id in steps {
+        let mut next = steps.start;
+        while next < steps.end {
+            let id = next;
+            next += self.together(id..steps.end, before);
+            if matches!(self.steps[id].made, Made::HandedOut) {
+                continue;
+            }
             // The room of a step is filled just before it is used: touching it for the first time takes as long as some of the work.
-            let end = (self.steps[id].offset + self.steps[id].size()).saturating_sub(shared.len());
-            grow(own, end);
+            let last = &self.steps[next - 1];
+            grow(own, (last.offset + last.size()).saturating_sub(shared.len()));
             if let Made::Given(given) = &mut self.steps[id].made {
                 let given = std::mem::take(given);
                 own[self.steps[id].offset - shared.len()..][..given.len()].copy_from_slice(&given);
@@ -487,21 +520,35 @@ impl Recipe {
             if let Some(before) = before
                 && rows.len() < step.rows()
             {
-                let old = Numbers { shared: &before.shared, own: &before.own }.from(before.offsets[id]);
-                own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
+                for id in id..next {
+                    let (step, at) = (&self.steps[id], before.offsets[id]);
+                    let old = Numbers { shared: &before.shared, own: &before.own }.from(at);
+                    own[step.offset - shared.len()..][..step.size()].copy_from_slice(&old[..step.size()]);
+                }
             }
             if !rows.is_empty() {
-                progress.cost = cost as f64;
-                self.run_step(step, &rows, shared, own, progress);
+                caller.cost = cost as f64;
+                self.run_step(id..next, &rows, shared, own, caller);
             }
         }
+    }
+
+    /// How many of the steps are made together, from the first on: projections of the same rows of the same numbers are one product.
+    fn together(&self, steps: Range<StepId>, before: Option<&Before>) -> usize {
+        let of = |id: StepId| match self.steps[id].made {
+            Made::Linear { from, .. } => Some((from, self.rows_to_make(id, before))),
+            _ => None,
+        };
+        let first = of(steps.start);
+        let is_alike = |id: &StepId| first.is_some() && of(*id) == first;
+        steps.take_while(is_alike).count().max(1)
     }
 
     /// What a number of a step costs, in multiply-adds; 0 where it is there already.
     fn cost(&self, step: &Step) -> usize {
         let width = |id: &StepId| self.steps[*id].width();
         match &step.made {
-            Made::Given(_) | Made::Same { .. } | Made::Masked { mask: None, .. } => 0,
+            Made::Given(_) | Made::HandedOut | Made::Same { .. } | Made::Masked { mask: None, .. } => 0,
             Made::Linear { from, .. } => width(from),
             Made::Dot { query, .. } => width(query) + LIGHT,
             Made::Context { weights, .. } => width(weights),
@@ -514,21 +561,39 @@ impl Recipe {
         }
     }
 
-    fn run_step(&self, step: &Step, rows: &Range<usize>, shared: &[f32], own: &mut [f32], progress: &mut Progress) {
+    fn run_step(
+        &self,
+        steps: Range<StepId>,
+        rows: &Range<usize>,
+        shared: &[f32],
+        own: &mut [f32],
+        caller: &mut Caller,
+    ) {
+        let step = &self.steps[steps.start];
         let width = step.width();
         let (before, out) = own.split_at_mut(step.offset - shared.len());
         let earlier = Numbers { shared, own: before };
         match &step.made {
-            Made::Given(_) | Made::Same { .. } | Made::Masked { mask: None, .. } => unreachable!("costs nothing"),
-            Made::Linear { from, linear } => {
+            Made::Given(_) | Made::HandedOut | Made::Same { .. } | Made::Masked { mask: None, .. } => {
+                unreachable!("costs nothing")
+            }
+            Made::Linear { from, .. } => {
                 let from = &self.steps[*from];
                 let all = from.size() / from.width();
                 let x = Matrix::new(earlier.from(from.offset), all, from.width(), from.width());
-                let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                let columns = linear.weight.shape[0];
                 for span in from.spans(rows) {
-                    let out = &mut out[span.start * columns..];
-                    multiply(x.rows(span), linear.packed(), bias, out, columns, progress);
+                    let mut products = Vec::new();
+                    let mut places = &mut out[..];
+                    for step in &self.steps[steps.clone()] {
+                        let Made::Linear { linear, .. } = &step.made else { unreachable!("all are projections") };
+                        let columns = linear.weight.shape[0];
+                        let (place, others) = std::mem::take(&mut places).split_at_mut(step.size());
+                        places = others;
+                        let place = MatrixMut::new(&mut place[span.start * columns..], span.len(), columns, columns);
+                        let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
+                        products.push(Product::new(linear.packed(), bias, place));
+                    }
+                    multiply(x.rows(span), products, caller);
                 }
             }
             Made::Joined { before, from, after } => {
@@ -547,11 +612,11 @@ impl Recipe {
                             row.copy_from_slice(added);
                         }
                     }
-                    progress.add(n * width);
+                    caller.tell(n * width);
                 }
             }
             Made::Rotated { from, rotation } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &|_, _| {});
+                self.elementwise(step, *from, rows, earlier, out, caller, &|_, _| {});
                 let pairs = rotation.cos.width();
                 for (batch, head) in heads_of(step) {
                     for i in rows.clone() {
@@ -564,7 +629,7 @@ impl Recipe {
             }
             Made::Positioned { from, table } => {
                 let n = step.shape[1];
-                self.elementwise(step, *from, rows, earlier, out, progress, &|first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|first, rows| {
                     for (i, row) in (first..).zip(rows.chunks_exact_mut(width)) {
                         let positions = &table.data[i % n * width..];
                         row.iter_mut().zip(positions).for_each(|(x, position)| *x += position);
@@ -576,7 +641,8 @@ impl Recipe {
                 for (batch, head) in heads_of(step) {
                     let keys = Packed::new(key.head(earlier, batch, shared_head(step, key, head)).transposed());
                     let out = &mut out[step.at(&[batch, head, rows.start, 0]) - step.offset..];
-                    multiply(query.head(earlier, batch, head).rows(rows.clone()), &keys, None, out, width, progress);
+                    let scores = Product::new(&keys, None, MatrixMut::new(out, rows.len(), width, width));
+                    multiply(query.head(earlier, batch, head).rows(rows.clone()), vec![scores], caller);
                 }
             }
             Made::Context { weights, value, head_mask } => {
@@ -586,7 +652,8 @@ impl Recipe {
                     let values = Packed::new(value.head(earlier, batch, shared_head(step, value, head)));
                     let out = &mut out[step.at(&[batch, head, rows.start, 0]) - step.offset..];
                     let weights = weights.head(earlier, batch, head).rows(rows.clone());
-                    multiply(weights, &values, None, out, row_stride, progress);
+                    let context = Product::new(&values, None, MatrixMut::new(out, rows.len(), width, row_stride));
+                    multiply(weights, vec![context], caller);
                     if let Some(factors) = head_mask {
                         for i in 0..rows.len() {
                             out[i * row_stride..][..width].iter_mut().for_each(|x| *x *= factors[head]);
@@ -595,24 +662,21 @@ impl Recipe {
                 }
             }
             Made::Attended { query, key, value, weights, how } => {
-                let weights_at = weights.map_or(before.len(), |weights| self.steps[weights].offset);
-                let (before, weights) = before.split_at_mut(weights_at);
-                let earlier = Numbers { shared, own: before };
-                self.attend(step, [*query, *key, *value], how, earlier, weights, out, progress);
+                self.attend(step, [*query, *key, *value], how, *weights, earlier, out, caller);
             }
             Made::Scaled { from, factor } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|_, rows| {
                     rows.iter_mut().for_each(|x| *x *= factor);
                 });
             }
             Made::Softcap { from, cap } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|_, rows| {
                     rows.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
                 });
             }
             Made::Masked { from, mask: Some(mask), fill } => {
                 let [_, heads, n_q, _] = step.shape[..] else { unreachable!("scores are cut into heads") };
-                self.elementwise(step, *from, rows, earlier, out, progress, &|first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|first, rows| {
                     for (row, scores) in (first..).zip(rows.chunks_exact_mut(width)) {
                         let matrix = mask.matrix(row / n_q / heads, row / n_q % heads);
                         apply_mask(mask, matrix + row % n_q * width, *fill, scores);
@@ -620,7 +684,7 @@ impl Recipe {
                 });
             }
             Made::Softmax { from, zero_empty_rows } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|_, rows| {
                     for row in rows.chunks_exact_mut(width) {
                         if *zero_empty_rows && row.iter().all(|&x| x == f32::NEG_INFINITY) {
                             row.fill(0.0);
@@ -631,13 +695,13 @@ impl Recipe {
                 });
             }
             Made::Activated { from, activation } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|_, rows| {
                     rows.iter_mut().for_each(|x| *x = activate(*activation, *x));
                 });
             }
             Made::Norm { from, norm } => {
                 let bias = norm.bias.as_ref().map(|bias| &bias.data[..]);
-                self.elementwise(step, *from, rows, earlier, out, progress, &|_, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|_, rows| {
                     for row in rows.chunks_exact_mut(width) {
                         match norm.kind {
                             NormKind::Layer => layer_norm_row(row, &norm.weight.data, bias, norm.eps),
@@ -647,42 +711,45 @@ impl Recipe {
                 });
             }
             Made::Dropped { from, factors } => {
-                self.elementwise(step, *from, rows, earlier, out, progress, &|first, rows| {
+                self.elementwise(step, *from, rows, earlier, out, caller, &|first, rows| {
                     rows.iter_mut().zip(&factors[first * width..]).for_each(|(x, factor)| *x *= factor);
                 });
             }
             Made::Sum { left, right } => {
                 let right = earlier.from(self.steps[*right].offset);
-                self.elementwise(step, *left, rows, earlier, out, progress, &|first, rows| {
+                self.elementwise(step, *left, rows, earlier, out, caller, &|first, rows| {
                     rows.iter_mut().zip(&right[first * width..]).for_each(|(sum, x)| *sum += x);
                 });
             }
             Made::Product { left, right } => {
                 let right = earlier.from(self.steps[*right].offset);
-                self.elementwise(step, *left, rows, earlier, out, progress, &|first, rows| {
+                self.elementwise(step, *left, rows, earlier, out, caller, &|first, rows| {
                     rows.iter_mut().zip(&right[first * width..]).for_each(|(product, x)| *product *= x);
                 });
             }
         }
     }
 
-    /// Some heads at a time; `weights` is empty where they are not wanted.
+    /// Some heads at a time. The caller takes wanted weights as soon as a block of queries has them, while they are in the cache.
     #[allow(clippy::too_many_arguments)]
     fn attend(
         &self,
         step: &Step,
         inputs: [StepId; 3],
         how: &Attended,
+        weights: Option<StepId>,
         earlier: Numbers,
-        weights: &mut [f32],
         out: &mut [f32],
-        progress: &mut Progress,
+        caller: &mut Caller,
     ) {
         let [query, key, value] = inputs.map(|id| &self.steps[id]);
         let (n_q, n_k) = (step.shape[2], key.shape[2]);
         let visible = how.mask.as_ref().map(|mask| mask.visible());
-        let threads = threads::count(progress.cost as usize * step.size());
-        let mut weights = weights.chunks_exact_mut(n_q * n_k);
+        let threads = threads::count(caller.cost as usize * step.size());
+        // Blocks of weights that were taken; their room holds others.
+        let free: Mutex<Vec<Vec<f32>>> = Mutex::default();
+        let free = || free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut places_of_weights = (0..).step_by(n_q * n_k);
         let mut heads = heads_of(step).zip(heads_mut(step, out));
         let sharing = step.shape[1] / key.shape[1];
         for places in heads_of(key).collect::<Vec<_>>().chunks(at_a_time(threads)) {
@@ -706,14 +773,25 @@ impl Recipe {
                     });
                     let query = query.head(earlier, batch, head);
                     let factor = how.head_mask.as_ref().map(|factors| factors[head]);
-                    let queries = Queries { query, mask, weights: weights.next(), context, factor };
-                    blocks.extend(queries.blocks(n_k).map(|queries| (queries, kv)));
+                    let queries = Queries { query, mask, context, factor };
+                    let places = places_of_weights.next().expect("without end")..;
+                    blocks.extend(places.step_by(MC * n_k).zip(queries.blocks(n_k)).map(|block| (block, kv)));
                 }
             }
-            threads::each(threads, blocks.into_iter(), |spare: &mut Vec<f32>, (queries, kv)| {
-                attend(queries, kv, how.weighing, spare);
+            let act = |room: &mut Vec<f32>, ((place, queries), kv)| {
+                if room.is_empty() {
+                    *room = free().pop().unwrap_or_default();
+                }
+                let count = attend(queries, kv, how.weighing, room).len();
+                weights.map(|_| (place, count, std::mem::take(room)))
+            };
+            threads::each_taken(threads, blocks.into_iter(), act, |finished| {
+                if let (Some(weights), Some((place, count, room))) = (weights, finished) {
+                    (caller.hand_out)(&self.steps[weights], place, &room[..count]);
+                    free().push(room);
+                }
             });
-            progress.add(places.len() * sharing * n_q * step.width());
+            caller.tell(places.len() * sharing * n_q * step.width());
         }
     }
 
@@ -726,13 +804,13 @@ impl Recipe {
         rows: &Range<usize>,
         earlier: Numbers,
         out: &mut [f32],
-        progress: &mut Progress,
+        caller: &mut Caller,
         act: &(dyn Fn(usize, &mut [f32]) + Sync),
     ) {
         let (from, width) = (self.steps[from].offset, step.width());
         let most = (BLOCK / width).max(1);
         for span in step.spans(rows) {
-            let threads = threads::count(progress.cost as usize * span.len() * width);
+            let threads = threads::count(caller.cost as usize * span.len() * width);
             let some = most * at_a_time(threads);
             let firsts = span.clone().step_by(some);
             for (first, numbers) in firsts.zip(out[span.start * width..span.end * width].chunks_mut(some * width)) {
@@ -745,7 +823,7 @@ impl Recipe {
                     }
                     act(first, numbers);
                 });
-                progress.add(size);
+                caller.tell(size);
             }
         }
     }
@@ -762,20 +840,23 @@ fn grow(numbers: &mut Vec<f32>, length: usize) {
     let more = length.saturating_sub(numbers.len());
     let room = &mut numbers.spare_capacity_mut()[..more];
     threads::each(threads::count(LIGHT * more), room.chunks_mut(BLOCK), |_: &mut (), room| {
-        room.fill(MaybeUninit::new(0.0));
+        // SAFETY: the room is as long; a float of zero bytes is 0.
+        unsafe { room.as_mut_ptr().write_bytes(0, room.len()) }
     });
     // SAFETY: all of it was filled.
     unsafe { numbers.set_len(length.max(numbers.len())) }
 }
 
-/// A product, some rows at a time.
-fn multiply(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize, progress: &mut Progress) {
-    let ((rows, depth), columns) = (a.shape(), b.columns());
+/// Products of one matrix, some rows at a time.
+fn multiply(a: Matrix, mut products: Vec<Product>, caller: &mut Caller) {
+    let (rows, depth) = a.shape();
+    let columns: usize = products.iter().map(Product::columns).sum();
     let most = MC * at_a_time(threads::count(rows * depth * columns)).max(4);
     for start in (0..rows).step_by(most) {
         let part = start..rows.min(start + most);
-        matmul_packed(a.rows(part.clone()), b, bias, &mut out[start * out_stride..], out_stride);
-        progress.add(part.len() * columns);
+        let size = part.len() * columns;
+        matmul_all(a.rows(part.clone()), products.iter_mut().map(|product| product.rows(part.clone())).collect());
+        caller.tell(size);
     }
 }
 

@@ -127,6 +127,19 @@ pub struct StageInfo {
     pub shape: Vec<usize>,
 }
 
+/// Some weights of a pass: those of some queries of a head.
+#[derive(Debug)]
+pub struct HandedOut<'n> {
+    /// Which attention's.
+    pub stage: Stage,
+    /// Its block, from 0.
+    pub layer: usize,
+    /// The place of the first of them among all the weights of the stage, row-major.
+    pub at: usize,
+    /// The weights.
+    pub numbers: &'n [f32],
+}
+
 /// A pass that is checked and ready to be run: nothing is computed yet.
 #[derive(Debug)]
 pub struct Plan {
@@ -149,9 +162,37 @@ impl Plan {
     /// # Errors
     /// `too_large` where the pass needs more than `max_bytes`.
     pub fn run(self, watch: &mut dyn FnMut(f32)) -> Result<Trace> {
-        let Self { mut recipe, shared, before, hidden_axes, returns, meeting, max_bytes } = self;
-        let (shared, own) = recipe.run(shared, before.as_ref(), max_bytes, watch)?;
-        Ok(Trace { recipe, shared, own: Arc::new(own), hidden_axes, returns, meeting, max_bytes })
+        self.carry_out(watch, None)
+    }
+
+    /// [`Plan::run`], where the trace does not hold the weights of [`Plan::handed_out`]: `take` is called with them, block by block,
+    /// as soon as each is there, while other threads go on.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_handing_out(self, watch: &mut dyn FnMut(f32), take: &mut dyn FnMut(HandedOut)) -> Result<Trace> {
+        self.carry_out(watch, Some(take))
+    }
+
+    /// The weights that the pass has in blocks and never as a whole: where they are wanted, each head's, of a pass that keeps no
+    /// stages.
+    pub fn handed_out(&self) -> Vec<StageInfo> {
+        let steps = self.recipe.steps().iter().filter(|step| matches!(step.made, Made::HandedOut));
+        steps.filter(|_| !self.returns.average_weights).map(|step| step.info(self.hidden_axes)).collect()
+    }
+
+    fn carry_out(self, watch: &mut dyn FnMut(f32), take: Option<&mut dyn FnMut(HandedOut)>) -> Result<Trace> {
+        let Self { mut recipe, shared, before, hidden_axes, mut returns, meeting, max_bytes } = self;
+        let mut take = take.filter(|_| recipe.hands_out() && !returns.average_weights);
+        let mut held = if take.is_none() { recipe.room_for_handed_out(max_bytes)? } else { Vec::new() };
+        let mut hand_out = |step: &Step, at: usize, numbers: &[f32]| match &mut take {
+            Some(take) => take(HandedOut { stage: step.stage, layer: step.layer, at, numbers }),
+            None => held[step.offset + at..][..numbers.len()].copy_from_slice(numbers),
+        };
+        let (shared, own) = recipe.run(shared, before.as_ref(), max_bytes, watch, &mut hand_out)?;
+        returns.weights &= take.is_none();
+        let (own, handed_out) = (Arc::new(own), Arc::new(held));
+        Ok(Trace { recipe, shared, own, handed_out, hidden_axes, returns, meeting, max_bytes })
     }
 
     /// The same pass, which takes over what `before`, an earlier one of the same module, made of the same rows: after another
@@ -234,7 +275,8 @@ impl Plan {
                 (Arc::new(numbers), own)
             }
         };
-        Trace { recipe, shared, own: Arc::new(own), hidden_axes, returns, meeting, max_bytes }
+        let (own, handed_out) = (Arc::new(own), Arc::default());
+        Trace { recipe, shared, own, handed_out, hidden_axes, returns, meeting, max_bytes }
     }
 
     /// The first step that is to be made.
@@ -260,6 +302,8 @@ pub struct Trace {
     /// What no mask reaches; passes under other masks hold the same.
     shared: Arc<Vec<f32>>,
     own: Arc<Vec<f32>>,
+    /// Weights that the pass handed out, one step's behind the other's; none where they lie among its own numbers.
+    handed_out: Arc<Vec<f32>>,
     /// Leading axes that the input did not have and the shapes therefore do not show.
     hidden_axes: usize,
     returns: Returns,
@@ -326,6 +370,11 @@ impl Meeting {
 impl Trace {
     /// The result: the last stage, `[n, d_model]` or as the input has it.
     pub fn output(&self) -> Tensor {
+        self.output_in_place().into()
+    }
+
+    /// [`Trace::output`] where it lies.
+    pub fn output_in_place(&self) -> InPlace<'_> {
         self.read(self.recipe.last())
     }
 
@@ -339,7 +388,7 @@ impl Trace {
     /// # Errors
     /// `no_such_stage` for a layer that is not there.
     pub fn weights(&self, layer: usize) -> Result<Option<Tensor>> {
-        self.weights_of(Stage::Weights, layer)
+        Ok(self.weights_in_place(Stage::Weights, layer)?.map(Tensor::from))
     }
 
     /// The weights of a decoder's second attention, as [`Trace::weights`].
@@ -347,17 +396,21 @@ impl Trace {
     /// # Errors
     /// `no_such_stage` for a layer that is not there, or that attends once.
     pub fn cross_weights(&self, layer: usize) -> Result<Option<Tensor>> {
-        self.weights_of(Stage::CrossWeights, layer)
+        Ok(self.weights_in_place(Stage::CrossWeights, layer)?.map(Tensor::from))
     }
 
     /// The keys and values with the past's in front, `[..., n_past + n_k, d]`; none where no past was given.
     pub fn present(&self) -> Option<[Tensor; 2]> {
         self.recipe.find(Stage::PastKey, 0)?;
-        let read = |stage| self.recipe.find(stage, 0).map(|step| self.read(step));
+        let read = |stage| self.recipe.find(stage, 0).map(|step| self.read(step).into());
         Some([read(Stage::AllKeys)?, read(Stage::AllValues)?])
     }
 
-    fn weights_of(&self, stage: Stage, layer: usize) -> Result<Option<Tensor>> {
+    /// A layer's weights where they lie, those of [`Trace::weights`] or [`Trace::cross_weights`].
+    ///
+    /// # Errors
+    /// As these.
+    pub fn weights_in_place(&self, stage: Stage, layer: usize) -> Result<Option<InPlace<'_>>> {
         if !self.returns.weights && layer < self.n_layers() {
             return Ok(None);
         }
@@ -378,7 +431,7 @@ impl Trace {
     /// `no_such_stage` where it was not kept.
     pub fn stage(&self, stage: Stage, layer: usize) -> Result<Tensor> {
         let weights = self.recipe.find(stage, layer).filter(|step| self.returns.have(step));
-        weights.map_or_else(|| self.kept(stage, layer), Ok).map(|step| self.read(step))
+        weights.map_or_else(|| self.kept(stage, layer), Ok).map(|step| self.read(step).into())
     }
 
     /// A stage's numbers where they lie, row-major; copied where they lie in another order. Stages that lie at the same place are
@@ -473,23 +526,40 @@ impl Trace {
         Box::new(AttnError::NoSuchStage { stage: stage.name().into(), layer, available: available.collect() })
     }
 
-    fn read(&self, step: &Step) -> Tensor {
-        Tensor { shape: step.shape[self.hidden_axes..].to_vec(), data: step.read(self.all()).into_owned() }
+    fn read(&self, step: &Step) -> InPlace<'_> {
+        let is_beside = matches!(step.made, Made::HandedOut) && !self.handed_out.is_empty();
+        let numbers = if is_beside { Numbers { shared: &[], own: &self.handed_out } } else { self.all() };
+        InPlace { shape: step.shape[self.hidden_axes..].to_vec(), numbers: step.read(numbers) }
     }
 }
 
-fn mean_over_heads(weights: &Tensor) -> Tensor {
+/// A tensor whose numbers are those of a pass, where they lie row-major; copied where they lie in another order.
+#[derive(Debug)]
+pub struct InPlace<'t> {
+    /// Its shape, outermost axis first.
+    pub shape: Vec<usize>,
+    /// Its numbers.
+    pub numbers: Cow<'t, [f32]>,
+}
+
+impl From<InPlace<'_>> for Tensor {
+    fn from(InPlace { shape, numbers }: InPlace) -> Self {
+        Self { shape, data: numbers.into_owned() }
+    }
+}
+
+fn mean_over_heads(weights: &InPlace) -> InPlace<'static> {
     let heads_axis = weights.shape.len() - 3;
     let heads = weights.shape[heads_axis];
     let cells = weights.shape[heads_axis + 1] * weights.shape[heads_axis + 2];
     let mut shape = weights.shape.clone();
     shape.remove(heads_axis);
-    let mut data = Vec::with_capacity(weights.data.len() / heads);
-    for entry in weights.data.chunks_exact(heads * cells) {
+    let mut data = Vec::with_capacity(weights.numbers.len() / heads);
+    for entry in weights.numbers.chunks_exact(heads * cells) {
         data.extend((0..cells).map(|cell| {
             let sum: f64 = entry.iter().skip(cell).step_by(cells).map(|&weight| f64::from(weight)).sum();
             (sum / heads as f64) as f32
         }));
     }
-    Tensor { shape, data }
+    InPlace { shape, numbers: Cow::Owned(data) }
 }

@@ -32,7 +32,7 @@ fn multi_head_attention_tells_evenly_how_far_it_is() {
     for trace in [true, false] {
         let options = options(trace);
         let (pass, parts) = watched(mha.plan(&x, None, None, Some(&Mask::Causal), &options, MAX_BYTES).unwrap());
-        assert!(parts.len() >= 8);
+        assert!(parts.len() >= 6, "{parts:?}");
         assert!(parts.windows(2).all(|pair| pair[1] - pair[0] < 0.3), "{parts:?}");
         let alone = mha.forward(&x, None, None, Some(&Mask::Causal), &options, MAX_BYTES).unwrap();
         assert_eq!(pass.output(), alone.output());

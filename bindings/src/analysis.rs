@@ -5,7 +5,7 @@ use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 use crate::read::options;
-use crate::{RawAttention, limit, optional_mask, result, tensors_of};
+use crate::{RawAttention, limit, optional_mask, result};
 use attnscope_boundary::{Thrown, object, plain, tensor_in, tensor_out, tensors_in, throw};
 
 #[wasm_bindgen]
@@ -38,13 +38,13 @@ pub fn label_heads(
 
 #[wasm_bindgen]
 pub fn rollout(weights: &Array, residual: bool) -> Thrown<JsValue> {
-    let layers = weights.iter().map(|layer| tensor_in(&layer)).collect::<Thrown<Vec<_>>>()?;
+    let layers = tensors_in(weights)?.into_iter().flatten().collect::<Vec<_>>();
     result(analysis::rollout(&layers, residual))
 }
 
 #[wasm_bindgen(js_name = maskEffect)]
-pub fn mask_effect(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
-    let given = tensors_in(&[before, after])?;
+pub fn mask_effect(inputs: &Array) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(before), Some(after)] = &given[..] else { unreachable!("they are given") };
     let effect = analysis::mask_effect(before, after).map_err(throw)?;
     Ok(object(&[
@@ -55,18 +55,19 @@ pub fn mask_effect(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
     ]))
 }
 
+/// `[distance, cosine]`
 #[wasm_bindgen]
-pub fn moved(before: &JsValue, after: &JsValue) -> Thrown<JsValue> {
-    let given = tensors_in(&[before, after])?;
+pub fn moved(inputs: &Array) -> Thrown<Array> {
+    let given = tensors_in(inputs)?;
     let [Some(before), Some(after)] = &given[..] else { unreachable!("they are given") };
     let moved = analysis::moved(before, after).map_err(throw)?;
-    Ok(object(&[("distance", tensor_out(&moved.distance)), ("cosine", tensor_out(&moved.cosine))]))
+    Ok(Array::of2(&tensor_out(&moved.distance), &tensor_out(&moved.cosine)))
 }
 
 #[wasm_bindgen]
 impl RawAttention {
-    pub fn ablate(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
-        let given = tensors_of(inputs, &["x", "key", "value"])?;
+    pub fn ablate(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+        let given = tensors_in(inputs)?;
         let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         let (key, value, mask) = (key.as_ref(), value.as_ref(), mask.as_ref());

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 use attnscope::kernels::threads;
 use attnscope::torch::Generator;
 use attnscope::{
-    AttnError, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan, QueryKeyValue, Stage,
-    StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
+    AttnError, HandedOut, InPlace, Mask, MaskSize, Memory, MultiHeadAttention, MultiHeadAttentionOptions, Plan,
+    QueryKeyValue, Stage, StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
-    Thrown, dict_in, dict_out, limit, list, object, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
+    Thrown, dict_in, dict_out, limit, list, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
 };
 use js_sys::{Array, Float32Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
@@ -95,8 +95,9 @@ impl RawAttention {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-        let given = tensors_of(inputs, &["x", "key", "value"])?;
+    /// The inputs are x, and the key's and value's where they are given.
+    pub fn plan(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
+        let given = tensors_in(inputs)?;
         let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         planned(self.0.plan(x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
@@ -129,7 +130,8 @@ impl RawTransformer {
         self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
     }
 
-    pub fn plan(&self, inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
+    /// The inputs are x, and the memory and its mask where they are given.
+    pub fn plan(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let given = BlockInputs::read(inputs, mask, settings)?;
         planned(self.0.plan(given.x(), given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)))
     }
@@ -138,7 +140,7 @@ impl RawTransformer {
     #[wasm_bindgen(js_name = planTraining)]
     pub fn plan_training(
         &self,
-        inputs: &JsValue,
+        inputs: &Array,
         mask: JsValue,
         settings: JsValue,
         generator: &mut RawGenerator,
@@ -160,11 +162,11 @@ struct BlockInputs {
 }
 
 impl BlockInputs {
-    fn read(inputs: &JsValue, mask: JsValue, settings: JsValue) -> Thrown<Self> {
+    fn read(inputs: &Array, mask: JsValue, settings: JsValue) -> Thrown<Self> {
         Ok(Self {
-            tensors: tensors_of(inputs, &["x", "memory"])?,
+            tensors: tensors_in(&inputs.slice(0, 2))?,
             mask: optional_mask(mask)?,
-            memory_mask: optional_mask(property(inputs, "memoryMask")?)?,
+            memory_mask: optional_mask(inputs.get(2))?,
             options: options(settings, &["mask", "memoryMask", "generator"])?,
         })
     }
@@ -178,23 +180,14 @@ impl BlockInputs {
     }
 }
 
-fn property(object: &JsValue, name: &str) -> Thrown<JsValue> {
-    js_sys::Reflect::get(object, &name.into())
-}
-
-/// Those of an object's properties that are tensors, where they are given.
-fn tensors_of(object: &JsValue, names: &[&str]) -> Thrown<Vec<Option<Tensor>>> {
-    let properties = names.iter().map(|name| property(object, name)).collect::<Thrown<Vec<_>>>()?;
-    tensors_in(&properties.iter().collect::<Vec<_>>())
-}
-
 fn result(tensor: attnscope::Result<Tensor>) -> Thrown<JsValue> {
     tensor.map(|tensor| tensor_out(&tensor)).map_err(throw)
 }
 
+/// The inputs are the query, the key and the value, and the past's key and value where they are given.
 #[wasm_bindgen(js_name = planAttention)]
-pub fn plan_attention(inputs: &JsValue, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-    let given = tensors_of(inputs, &["query", "key", "value", "pastKey", "pastValue"])?;
+pub fn plan_attention(inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
+    let given = tensors_in(inputs)?;
     let [Some(query), Some(key), Some(value), past_key, past_value] = &given[..] else {
         unreachable!("they are given")
     };
@@ -212,12 +205,18 @@ pub struct RawPlan(Plan);
 impl RawPlan {
     /// Runs the pass; `watch` is called with the part of it that is done, from 0 to 1.
     pub fn run(self, watch: Option<Function>) -> Thrown<RawTrace> {
-        self.0.run(&mut |part| tell(watch.as_ref(), part)).map(RawTrace).map_err(throw)
+        let mut watch = |part| tell(watch.as_ref(), part);
+        let taken: Vec<_> = self.0.handed_out().into_iter().map(Taken::new).collect();
+        let trace = self.0.run_handing_out(&mut watch, &mut |block| {
+            let place = taken.iter().find(|taken| taken.is_of(block.stage, block.layer));
+            place.expect("a place for all that is handed out").take(&block);
+        });
+        Ok(RawTrace { trace: trace.map_err(throw)?, taken })
     }
 
     /// The same pass, which takes over the rows that an earlier one of the module made as it would.
     pub fn after(self, before: &RawTrace) -> Self {
-        Self(self.0.after(&before.0))
+        Self(self.0.after(&before.trace))
     }
 
     /// What the pass costs, in multiply-adds.
@@ -231,11 +230,11 @@ impl RawPlan {
         self.0.whole_work()
     }
 
-    /// `{ steps, tables }`: what the planner of another device needs to know of the pass.
-    pub fn outline(&self) -> Thrown<JsValue> {
+    /// `[steps, tables]`: what the planner of another device needs to know of the pass.
+    pub fn outline(&self) -> Thrown<Array> {
         let outline = self.0.outline().map_err(throw)?;
-        let [steps, tables] = [&outline.words(), &outline.tables].map(|words| Uint32Array::from(&words[..]).into());
-        Ok(object(&[("steps", steps), ("tables", tables)]))
+        let [steps, tables] = [&outline.words(), &outline.tables].map(|words| Uint32Array::from(&words[..]));
+        Ok(Array::of2(&steps, &tables))
     }
 
     /// The numbers that a step is given, or those of its projection's weight.
@@ -243,16 +242,11 @@ impl RawPlan {
         self.0.given(step).into()
     }
 
-    /// `{ name, layer, shape, step, strides }` of each stage that may be left on a graphics processor.
+    /// `[name, layer, shape, step, strides]` of each stage that may be left on a graphics processor.
     pub fn stages(&self) -> Array {
         let entry = |(info, step, strides): (StageInfo, usize, &[usize])| {
-            object(&[
-                ("name", info.name.name().into()),
-                ("layer", info.layer.into()),
-                ("shape", list(&info.shape).into()),
-                ("step", step.into()),
-                ("strides", list(strides).into()),
-            ])
+            let [shape, strides] = [&info.shape, strides].map(list);
+            Array::of5(&info.name.name().into(), &info.layer.into(), &shape, &step.into(), &strides)
         };
         self.0.stages().map(entry).collect()
     }
@@ -271,54 +265,83 @@ impl RawPlan {
     /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
     /// and the place, one behind the other.
     pub fn computed(self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
-        RawTrace(self.0.computed(numbers, places.as_chunks().0))
+        RawTrace::of(self.0.computed(numbers, places.as_chunks().0))
+    }
+}
+
+/// Weights that a pass hands out, copied block by block.
+struct Taken {
+    info: StageInfo,
+    numbers: Float32Array,
+}
+
+impl Taken {
+    fn new(info: StageInfo) -> Self {
+        Self { numbers: Float32Array::new_with_length(info.shape.iter().product::<usize>() as u32), info }
+    }
+
+    fn is_of(&self, stage: Stage, layer: usize) -> bool {
+        (self.info.name, self.info.layer) == (stage, layer)
+    }
+
+    fn take(&self, block: &HandedOut) {
+        // SAFETY: the view is gone before anything else can move the memory.
+        let view = unsafe { Float32Array::view(block.numbers) };
+        self.numbers.set(&view, block.at as u32);
     }
 }
 
 /// One pass, kept here so that its cells can be explained and its mask exchanged.
 #[wasm_bindgen]
-pub struct RawTrace(Trace);
+pub struct RawTrace {
+    trace: Trace,
+    taken: Vec<Taken>,
+}
+
+impl RawTrace {
+    fn of(trace: Trace) -> Self {
+        Self { trace, taken: Vec::new() }
+    }
+}
+
+fn in_place(tensor: InPlace) -> JsValue {
+    tensor_of(Float32Array::from(&tensor.numbers[..]), &tensor.shape)
+}
 
 #[wasm_bindgen]
 impl RawTrace {
     pub fn output(&self) -> JsValue {
-        tensor_out(&self.0.output())
+        in_place(self.trace.output_in_place())
     }
 
-    /// A layer's weights, or null where they were not asked for.
-    pub fn weights(&self, layer: usize) -> Thrown<JsValue> {
-        Ok(self.0.weights(layer).map_err(throw)?.map_or(JsValue::NULL, |weights| tensor_out(&weights)))
-    }
-
-    /// A layer's second attention's, or null where there is none or they were not asked for.
-    #[wasm_bindgen(js_name = crossWeights)]
-    pub fn cross_weights(&self, layer: usize) -> JsValue {
-        self.0.cross_weights(layer).ok().flatten().map_or(JsValue::NULL, |weights| tensor_out(&weights))
+    /// Each layer's weights, or its second attention's; null where there are none or they were not asked for.
+    pub fn weights(&self, is_cross: bool) -> Array {
+        let stage = if is_cross { Stage::CrossWeights } else { Stage::Weights };
+        let of_layer = |layer| match self.taken.iter().find(|taken| taken.is_of(stage, layer)) {
+            Some(taken) => tensor_of(taken.numbers.clone(), &taken.info.shape),
+            None => self.trace.weights_in_place(stage, layer).ok().flatten().map_or(JsValue::NULL, in_place),
+        };
+        (0..self.trace.n_layers()).map(of_layer).collect()
     }
 
     /// `[key, value]` with the past in front, or null where no past was given.
     pub fn present(&self) -> JsValue {
-        let Some([key, value]) = self.0.present() else { return JsValue::NULL };
+        let Some([key, value]) = self.trace.present() else { return JsValue::NULL };
         Array::of2(&tensor_out(&key), &tensor_out(&value)).into()
     }
 
-    #[wasm_bindgen(js_name = nLayers)]
-    pub fn n_layers(&self) -> usize {
-        self.0.n_layers()
-    }
-
-    /// `{ name, layer, tensor }` of each stage that was kept, or of those that another mask may change. Stages that are the same
+    /// `[name, layer, tensor]` of each stage that was kept, or of those that another mask may change. Stages that are the same
     /// numbers share one array. `watch` is called with the part that is copied.
     pub fn stages(&self, only_masked: bool, watch: Option<Function>) -> Thrown<Array> {
         let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
-        let mut stages = self.0.stages();
-        stages.retain(|info| !only_masked || self.0.is_masked(info.name, info.layer));
+        let mut stages = self.trace.stages();
+        stages.retain(|info| !only_masked || self.trace.is_masked(info.name, info.layer));
         let size = |info: &StageInfo| info.shape.iter().product::<usize>() as f32;
         let (mut copied, all) = (0.0, stages.iter().map(size).sum::<f32>());
         stages
             .iter()
             .map(|info| {
-                let data = match self.0.numbers(info.name, info.layer).map_err(throw)? {
+                let data = match self.trace.numbers(info.name, info.layer).map_err(throw)? {
                     Cow::Owned(numbers) => Float32Array::from(&numbers[..]),
                     Cow::Borrowed(numbers) => {
                         let known = copies.iter().find(|(copied, _)| std::ptr::eq(*copied, numbers));
@@ -331,25 +354,29 @@ impl RawTrace {
                 let tensor = tensor_of(data, &info.shape);
                 copied += size(info);
                 tell(watch.as_ref(), copied / all);
-                Ok(object(&[("name", info.name.name().into()), ("layer", info.layer.into()), ("tensor", tensor)]))
+                Ok(Array::of3(&info.name.name().into(), &info.layer.into(), &tensor))
             })
             .collect()
     }
 
     /// A stage's tensor; the weights also of a pass that kept no stages.
     pub fn stage(&self, stage: JsValue, layer: usize) -> Thrown<JsValue> {
-        result(self.0.stage(read(stage)?, layer))
+        let stage = read(stage)?;
+        match self.taken.iter().find(|taken| taken.is_of(stage, layer)) {
+            Some(taken) => Ok(tensor_of(taken.numbers.clone(), &taken.info.shape)),
+            None => result(self.trace.stage(stage, layer)),
+        }
     }
 
     pub fn explain(&self, stage: JsValue, layer: usize, index: Vec<usize>) -> Thrown<JsValue> {
         let stage: Stage = read(stage)?;
-        self.0.explain(stage, layer, &index).map(plain).map_err(throw)
+        self.trace.explain(stage, layer, &index).map(plain).map_err(throw)
     }
 
     #[wasm_bindgen(js_name = planRemask)]
     pub fn plan_remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawPlan> {
         let (mask, options) = (optional_mask(mask)?, options(settings, &[])?);
-        planned(self.0.plan_remask(mask.as_ref(), &options))
+        planned(self.trace.plan_remask(mask.as_ref(), &options))
     }
 }
 
@@ -418,13 +445,13 @@ impl RawGenerator {
     }
 }
 
-/// `{ allowed, bias, shape }` of a mask at a size.
+/// `[allowed, bias, shape]` of a mask at a size.
 #[wasm_bindgen]
-pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<Array> {
     let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size, &[])?, limit(max_bytes)).map_err(throw)?;
     let shape: Array = resolved.shape.iter().map(|&axis| JsValue::from(axis)).collect();
     let bias = resolved.bias.map_or(JsValue::NULL, |bias| Float32Array::from(&bias[..]).into());
-    Ok(object(&[("allowed", Uint8Array::from(&resolved.allowed[..]).into()), ("bias", bias), ("shape", shape.into())]))
+    Ok(Array::of3(&Uint8Array::from(&resolved.allowed[..]), &bias, &shape))
 }
 
 #[wasm_bindgen(js_name = toTorch)]
@@ -433,9 +460,10 @@ pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
 }
 
+/// The inputs are x, the weight, and the bias where it is given.
 #[wasm_bindgen]
-pub fn linear(x: &JsValue, weight: &JsValue, bias: &JsValue, max_bytes: f64) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, weight, bias])?;
+pub fn linear(inputs: &Array, max_bytes: f64) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), Some(weight), bias] = &given[..] else { unreachable!("they are given") };
     result(ops::linear(x, weight, bias.as_ref(), limit(max_bytes)))
 }
@@ -450,23 +478,26 @@ pub fn log_softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
     result(ops::log_softmax(&tensor_in(x)?, axis))
 }
 
+/// The inputs are x, and the weight and the bias where they are given.
 #[wasm_bindgen(js_name = layerNorm)]
-pub fn layer_norm(x: &JsValue, weight: &JsValue, bias: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, weight, bias])?;
+pub fn layer_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), weight, bias] = &given[..] else { unreachable!("x is given") };
     result(ops::layer_norm(x, weight.as_ref(), bias.as_ref(), eps, axis))
 }
 
+/// The inputs are x, and the weight where it is given.
 #[wasm_bindgen(js_name = rmsNorm)]
-pub fn rms_norm(x: &JsValue, weight: &JsValue, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, weight])?;
+pub fn rms_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), weight] = &given[..] else { unreachable!("x is given") };
     result(ops::rms_norm(x, weight.as_ref(), eps, axis))
 }
 
+/// The inputs are x, and the angles' cosines and sines.
 #[wasm_bindgen]
-pub fn rotary(x: &JsValue, cos: &JsValue, sin: &JsValue, interleaved: bool) -> Thrown<JsValue> {
-    let given = tensors_in(&[x, cos, sin])?;
+pub fn rotary(inputs: &Array, interleaved: bool) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
     let [Some(x), Some(cos), Some(sin)] = &given[..] else { unreachable!("they are given") };
     result(ops::rotary(x, cos, sin, interleaved))
 }

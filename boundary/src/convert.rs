@@ -9,19 +9,30 @@ use crate::error::throw;
 /// A result whose error is what JavaScript throws.
 pub type Thrown<T> = Result<T, JsValue>;
 
-/// `{ data: Float32Array, shape: number[] }`, copied.
-pub fn tensor_in(value: &JsValue) -> Thrown<Tensor> {
-    let data: Float32Array = Reflect::get(value, &"data".into())?.unchecked_into();
-    let shape: Array = Reflect::get(value, &"shape".into())?.unchecked_into();
-    // The package made the tensor, so its axes are whole numbers.
-    let shape = shape.iter().map(|axis| axis.as_f64().unwrap_or_default() as usize).collect();
-    Tensor::new(data.to_vec(), shape).map_err(throw)
+#[wasm_bindgen]
+extern "C" {
+    /// `{ data: Float32Array, shape: number[] }`. Properties by name would be looked up with names that are decoded every time.
+    type JsTensor;
+    #[wasm_bindgen(method, getter)]
+    fn data(this: &JsTensor) -> Vec<f32>;
+    #[wasm_bindgen(method, getter)]
+    fn shape(this: &JsTensor) -> Vec<usize>;
+    #[wasm_bindgen(method, setter)]
+    fn set_data(this: &JsTensor, data: &Float32Array);
+    #[wasm_bindgen(method, setter)]
+    fn set_shape(this: &JsTensor, shape: &Array);
 }
 
-/// Several, of some of which there may be none; together, so that those before one that is refused are dropped at one place.
-pub fn tensors_in(values: &[&JsValue]) -> Thrown<Vec<Option<Tensor>>> {
+/// A tensor that the package made, copied.
+pub fn tensor_in(value: &JsValue) -> Thrown<Tensor> {
+    let tensor: &JsTensor = value.unchecked_ref();
+    Tensor::new(tensor.data(), tensor.shape()).map_err(throw)
+}
+
+/// Those of a list, some of which may be none; together, so that those before one that is refused are dropped at one place.
+pub fn tensors_in(values: &Array) -> Thrown<Vec<Option<Tensor>>> {
     let is_absent = |value: &JsValue| value.is_undefined() || value.is_null();
-    values.iter().map(|value| if is_absent(value) { Ok(None) } else { tensor_in(value).map(Some) }).collect()
+    values.iter().map(|value| if is_absent(&value) { Ok(None) } else { tensor_in(&value).map(Some) }).collect()
 }
 
 /// `{ data, shape }`, copied.
@@ -31,7 +42,10 @@ pub fn tensor_out(tensor: &Tensor) -> JsValue {
 
 /// `{ data, shape }` of numbers that are copied already.
 pub fn tensor_of(data: Float32Array, shape: &[usize]) -> JsValue {
-    object(&[("data", data.into()), ("shape", list(shape).into())])
+    let tensor: JsTensor = Object::new().unchecked_into();
+    tensor.set_data(&data);
+    tensor.set_shape(&list(shape));
+    tensor.into()
 }
 
 /// A list of numbers.

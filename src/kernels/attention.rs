@@ -31,14 +31,12 @@ pub struct HeadMask<'a> {
     pub visible: &'a [Range<usize>],
 }
 
-/// Queries of a head, what they may attend to, and where what they give goes.
+/// Queries of a head, what they may attend to, and where the context goes.
 pub struct Queries<'a> {
     /// `[n_q, d_k]`
     pub query: Matrix<'a>,
     /// The mask.
     pub mask: Option<HeadMask<'a>>,
-    /// `[n_q, n_k]`, where the weights are wanted.
-    pub weights: Option<&'a mut [f32]>,
     /// `[n_q, d_v]`
     pub context: MatrixMut<'a>,
     /// What the context is multiplied by.
@@ -48,9 +46,8 @@ pub struct Queries<'a> {
 impl<'a> Queries<'a> {
     /// As many queries at a time as [`attend`] is quick with.
     pub fn blocks(self, n_k: usize) -> impl Iterator<Item = Self> {
-        let Self { query, mask, weights, context, factor } = self;
+        let Self { query, mask, context, factor } = self;
         let n_q = query.shape().0;
-        let mut weights = weights.map(|weights| weights.chunks_mut(MC * n_k));
         (0..n_q).step_by(MC).zip(context.row_blocks(MC)).map(move |(start, context)| Self {
             query: query.rows(start..n_q.min(start + MC)),
             mask: mask.map(|mask| HeadMask {
@@ -58,7 +55,6 @@ impl<'a> Queries<'a> {
                 bias: mask.bias.map(|bias| &bias[start * n_k..]),
                 visible: &mask.visible[start..],
             }),
-            weights: weights.as_mut().and_then(Iterator::next),
             context,
             factor,
         })
@@ -84,50 +80,56 @@ impl KeysAndValues {
     }
 }
 
-/// context = softmax(query · keysᵀ · scale + mask) · values. Weights that nobody wants go into `spare`.
+/// context = softmax(query · keysᵀ · scale + mask) · values. The weights, `[n_q, n_k]`, lie in `room`, which is given back to hold
+/// those of other queries once they were read.
 ///
 /// The numbers are those of the passes one by one: what is left out would have been multiplied by a weight of exactly 0.
-pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, spare: &mut Vec<f32>) {
-    let Queries { query, mask, weights, mut context, factor } = queries;
+pub fn attend<'r>(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &'r mut Vec<f32>) -> &'r [f32] {
+    let Queries { query, mask, mut context, factor } = queries;
     let (n_q, d_k) = query.shape();
+    assert!(n_q <= MC, "more queries than a block has");
     let KeysAndValues { n_k, d_v, .. } = *kv;
-    let weights = weights.unwrap_or_else(|| {
-        spare.resize(spare.len().max(n_q * n_k), 0.0);
-        &mut spare[..n_q * n_k]
-    });
+    room.resize(room.len().max(n_q * n_k), 0.0);
+    let weights = &mut room[..n_q * n_k];
     // 1. The queries meet the keys that any of them sees.
     let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[..n_q]));
     if !seen.is_empty() {
-        let mut scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
-        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), None, &mut scores);
+        let scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
+        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores);
     }
-    // 2. Scale, cap and mask each row.
+    // 2. Scale, cap and mask each row; where every key counts anyhow, it becomes shares at once.
+    let weigh = |row: &mut [f32], max: f32| {
+        if how.zero_empty_rows && max == f32::NEG_INFINITY { row.fill(0.0) } else { shares(row, max) }
+    };
+    let is_all_seen = seen.len() == n_k;
     let mut is_sparse = kv.is_finite && !seen.is_empty();
+    let mut maxima = [0.0; MC];
     for (i, row) in weights.chunks_exact_mut(n_k).enumerate() {
         score(&mut row[seen.clone()], i * n_k + seen.start, mask, how);
-        // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum.
         let max = largest(&row[seen.clone()]);
+        if is_all_seen {
+            weigh(row, max);
+        }
+        // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum.
         is_sparse &= max.is_finite() && max + LOWEST > how.fill;
+        maxima[i] = max;
     }
-    // 3. Each row becomes shares; where hidden keys count, over all of it.
+    // 3. Else hidden keys count where they have a weight.
     let counted = if is_sparse { seen.clone() } else { 0..n_k };
-    for row in weights.chunks_exact_mut(n_k) {
+    for (row, max) in weights.chunks_exact_mut(n_k).zip(maxima).filter(|_| !is_all_seen) {
         let unseen = if is_sparse { 0.0 } else { how.fill };
         row[..seen.start].fill(unseen);
         row[seen.end..].fill(unseen);
-        let max = largest(&row[counted.clone()]);
-        if how.zero_empty_rows && max == f32::NEG_INFINITY {
-            row.fill(0.0);
-        } else {
-            shares(&mut row[counted.clone()], max);
-        }
+        let is_filled_higher = !is_sparse && (how.fill.is_nan() || max < how.fill);
+        weigh(&mut row[counted.clone()], if is_filled_higher { how.fill } else { max });
     }
     // 4. The shares mix the values.
     let shares = Matrix::new(&weights[counted.start..], n_q, counted.len(), n_k);
-    matmul_part(shares, &kv.values, counted, 0..d_v, None, &mut context);
+    matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q));
     if let Some(factor) = factor {
         (0..n_q).for_each(|i| context.row(i).iter_mut().for_each(|x| *x *= factor));
     }
+    weights
 }
 
 /// From the first to behind the last key that any of the queries sees, from a multiple of 8 on.

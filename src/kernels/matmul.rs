@@ -107,6 +107,15 @@ impl<'a> MatrixMut<'a> {
         Self { start, rows: rows.len(), columns: columns.len(), ..*self }
     }
 
+    /// Some of the rows, for a while.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn rows(&mut self, rows: Range<usize>) -> MatrixMut<'_> {
+        // SAFETY: the part borrows the only way to them.
+        unsafe { self.part(rows, 0..self.columns) }
+    }
+
     /// Cut into blocks of so many rows, the last of what is left.
     pub fn row_blocks(self, height: usize) -> impl ExactSizeIterator<Item = Self> {
         (0..self.rows.div_ceil(height)).map(move |block| {
@@ -198,21 +207,63 @@ pub fn matmul(a: Matrix, b: Matrix, bias: Option<&[f32]>, out: &mut [f32], out_s
 /// # Panics
 /// Where the shapes do not fit each other.
 pub fn matmul_packed(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize) {
-    let mut out = MatrixMut::new(out, a.rows, b.n, out_stride);
-    let threads = threads::count(a.rows * b.k * b.n);
+    matmul_all(a, vec![Product::new(b, bias, MatrixMut::new(out, a.rows, b.n, out_stride))]);
+}
+
+/// What a matrix is multiplied by, and where the product goes.
+pub struct Product<'a> {
+    b: &'a Packed,
+    /// Which columns of `b`, from a multiple of 8 on.
+    columns: Range<usize>,
+    bias: Option<&'a [f32]>,
+    out: MatrixMut<'a>,
+}
+
+impl<'a> Product<'a> {
+    /// out = a · b + bias
+    pub fn new(b: &'a Packed, bias: Option<&'a [f32]>, out: MatrixMut<'a>) -> Self {
+        Self { b, columns: 0..b.n, bias, out }
+    }
+
+    /// How many it has.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Some of its rows, for a while.
+    ///
+    /// # Panics
+    /// Where there are fewer.
+    pub fn rows(&mut self, rows: Range<usize>) -> Product<'_> {
+        Product { columns: self.columns.clone(), out: self.out.rows(rows), ..*self }
+    }
+}
+
+/// The products of one matrix with several, of as many rows each.
+///
+/// # Panics
+/// Where the shapes do not fit each other.
+pub fn matmul_all(a: Matrix, mut products: Vec<Product>) {
+    let n: usize = products.iter().map(|product| product.b.n).sum();
+    let threads = threads::count(a.rows * a.columns * n);
     if threads == 1 {
-        return matmul_part(a, b, 0..b.k, 0..b.n, bias, &mut out);
+        return matmul_parts(a, 0..a.columns, &mut products);
     }
     // Some parts for each thread, so that none waits long for the last: rows, and where these are few, columns as well.
     let height = (a.rows / (4 * threads)).next_multiple_of(TILES).clamp(TILES, MC / 2);
-    let across = (2 * threads).div_ceil(a.rows.div_ceil(height));
-    let width = b.n.div_ceil(across).next_multiple_of(NR);
-    let columns = out.column_blocks(width).enumerate();
-    let parts: Vec<_> =
-        columns.flat_map(|(j, out)| out.row_blocks(height).enumerate().map(move |(i, out)| (i, j, out))).collect();
-    threads::each(threads, parts.into_iter(), |_: &mut (), (i, j, mut out)| {
-        let (start, columns) = (i * height, j * width..b.n.min((j + 1) * width));
-        matmul_part(a.rows(start..a.rows.min(start + height)), b, 0..b.k, columns, bias, &mut out);
+    let across = (4 * threads).div_ceil(a.rows.div_ceil(height) * products.len());
+    let mut parts = Vec::new();
+    for Product { b, bias, out, .. } in products {
+        let width = b.n.div_ceil(across).next_multiple_of(NR);
+        for (j, out) in out.column_blocks(width).enumerate() {
+            let columns = j * width..b.n.min((j + 1) * width);
+            let part = |out| Product { b, columns: columns.clone(), bias, out };
+            parts.extend(out.row_blocks(height).map(part).enumerate());
+        }
+    }
+    threads::each(threads, parts.into_iter(), |_: &mut (), (i, part)| {
+        let rows = i * height..a.rows.min((i + 1) * height);
+        matmul_parts(a.rows(rows), 0..a.columns, &mut [part]);
     });
 }
 
@@ -221,18 +272,19 @@ pub fn matmul_packed(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32
 ///
 /// # Panics
 /// Where the shapes do not fit each other.
-pub(crate) fn matmul_part(
-    a: Matrix,
-    b: &Packed,
-    k: Range<usize>,
-    n: Range<usize>,
-    bias: Option<&[f32]>,
-    out: &mut MatrixMut,
-) {
+pub(crate) fn matmul_part(a: Matrix, b: &Packed, k: Range<usize>, columns: Range<usize>, out: MatrixMut) {
+    matmul_parts(a, k, &mut [Product { b, columns, bias: None, out }]);
+}
+
+/// Several such products; each block of `a` is packed once for all.
+fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product]) {
     let m = a.rows;
-    assert!(a.columns == k.len() && k.end <= b.k && n.end <= b.n && n.start.is_multiple_of(NR), "sizes differ");
-    assert!((out.rows, out.columns) == (m, n.len()), "the output has another size");
-    assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
+    assert!(a.columns == k.len(), "sizes differ");
+    for Product { b, columns, bias, out } in &*products {
+        assert!(k.end <= b.k && columns.end <= b.n && columns.start.is_multiple_of(NR), "sizes differ");
+        assert!((out.rows, out.columns) == (m, columns.len()), "the output has another size");
+        assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
+    }
 
     let mut a_panels = vec![0.0; MC.min(m).next_multiple_of(MR) * KC.min(k.len())];
     let mut edge = [0.0; MR * NR];
@@ -243,32 +295,34 @@ pub(crate) fn matmul_part(
             let mc = MC.min(m - m0);
             // 1. Pack a block of a.                                    [mc / MR][depth][MR]
             pack::<MR>(a, m0..m0 + mc, k0 - k.start..k0 - k.start + depth, &mut a_panels);
-            for j in n.clone().step_by(NR) {
-                let b_panel = b.panel(k0..k0 + depth, j);
-                for i in (0..mc).step_by(MR) {
-                    let a_panel = &a_panels[i * depth..][..MR * depth];
-                    let (row, column) = (m0 + i, j - n.start);
-                    let (rows, columns) = (MR.min(mc - i), NR.min(n.end - j));
-                    // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
-                    let onto = match bias {
-                        _ if k0 > k.start => Onto::Out,
-                        Some(bias) => Onto::Row(&bias[j..]),
-                        None => Onto::Nothing,
-                    };
-                    if rows == MR && columns == NR {
-                        tile(a_panel, b_panel, &onto, out, row, column);
-                        continue;
-                    }
-                    // 3. A tile that hangs over the edge goes by way of a buffer.
-                    tile(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
-                    for (r, sums) in edge.chunks_exact(NR).take(rows).enumerate() {
-                        let to = &mut out.row(row + r)[column..][..columns];
-                        for (c, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
-                            *to = match onto {
-                                Onto::Nothing => sum,
-                                Onto::Row(bias) => sum + bias[c],
-                                Onto::Out => sum + *to,
-                            };
+            for Product { b, columns, bias, out } in products.iter_mut() {
+                for j in columns.clone().step_by(NR) {
+                    let b_panel = b.panel(k0..k0 + depth, j);
+                    for i in (0..mc).step_by(MR) {
+                        let a_panel = &a_panels[i * depth..][..MR * depth];
+                        let (row, column) = (m0 + i, j - columns.start);
+                        let (height, width) = (MR.min(mc - i), NR.min(columns.end - j));
+                        // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
+                        let onto = match bias {
+                            _ if k0 > k.start => Onto::Out,
+                            Some(bias) => Onto::Row(&bias[j..]),
+                            None => Onto::Nothing,
+                        };
+                        if height == MR && width == NR {
+                            tile(a_panel, b_panel, &onto, out, row, column);
+                            continue;
+                        }
+                        // 3. A tile that hangs over the edge goes by way of a buffer.
+                        tile(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
+                        for (r, sums) in edge.chunks_exact(NR).take(height).enumerate() {
+                            let to = &mut out.row(row + r)[column..][..width];
+                            for (c, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
+                                *to = match onto {
+                                    Onto::Nothing => sum,
+                                    Onto::Row(bias) => sum + bias[c],
+                                    Onto::Out => sum + *to,
+                                };
+                            }
                         }
                     }
                 }
@@ -453,12 +507,34 @@ mod tests {
             for columns in [0..n, 8..n, 16..20, 0..3, 8..16] {
                 let part = Matrix::new(&a, 7, rows.len(), k);
                 let mut out = vec![0.0; 7 * columns.len()];
-                let mut view = MatrixMut::new(&mut out, 7, columns.len(), columns.len());
-                matmul_part(part, &packed, rows.clone(), columns.clone(), None, &mut view);
+                let view = MatrixMut::new(&mut out, 7, columns.len(), columns.len());
+                matmul_part(part, &packed, rows.clone(), columns.clone(), view);
                 let b = Matrix::new(&b[rows.start * n + columns.start..], rows.len(), columns.len(), n);
                 for (ours, expected) in out.iter().zip(matmul_reference(part, b, None)) {
                     assert!((ours - expected).abs() < 1e-4, "{rows:?} {columns:?}");
                 }
+            }
+        }
+    }
+
+    /// To the bit what each product by itself gives, whatever is beside it.
+    #[test]
+    fn several_at_once() {
+        for (m, k, widths) in [(1, 1, [1, 2, 3]), (97, 300, [17, 8, 64]), (40, 513, [9, 200, 1])] {
+            let mut numbers = numbers(m + k);
+            let a = numbers(m * k);
+            let a = Matrix::new(&a, m, k, k);
+            let right = widths.map(|n| (n, numbers(n), Packed::new(Matrix::new(&numbers(k * n), k, n, n))));
+            let mut together = widths.map(|n| vec![f32::NAN; m * n]);
+            let products = right
+                .iter()
+                .zip(&mut together)
+                .map(|((n, bias, b), out)| Product::new(b, Some(bias), MatrixMut::new(out, m, *n, *n)));
+            matmul_all(a, products.collect());
+            for ((n, bias, b), together) in right.iter().zip(together) {
+                let mut alone = vec![f32::NAN; m * n];
+                matmul_packed(a, b, Some(bias), &mut alone, *n);
+                assert!(alone.iter().zip(together).all(|(one, other)| one.to_bits() == other.to_bits()));
             }
         }
     }

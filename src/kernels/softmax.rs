@@ -14,7 +14,10 @@ pub fn softmax_row(row: &mut [f32]) {
 
 // Both go four at a time; what is left is filled up with -infinity, whose share is 0.
 
+// Each once in the binary: what a call costs is little beside a row.
+
 /// The largest number of a row; NaN where one is NaN, -infinity for an empty row.
+#[inline(never)]
 pub(crate) fn largest(row: &[f32]) -> f32 {
     let (fours, rest) = row.as_chunks::<4>();
     let mut last = [f32::NEG_INFINITY; 4];
@@ -28,20 +31,31 @@ pub(crate) fn largest(row: &[f32]) -> f32 {
 }
 
 /// row = exp(row - max) / sum
+#[inline(never)]
 pub(crate) fn shares(row: &mut [f32], max: f32) {
     let (fours, rest) = row.as_chunks_mut::<4>();
     let mut last = [f32::NEG_INFINITY; 4];
     last[..rest.len()].copy_from_slice(rest);
-    let max = Lanes::splat(max);
-    let mut sum = Lanes::splat(0.0);
-    fours.iter_mut().chain([&mut last]).for_each(|four| {
-        let power = exp(load(four).sub(max));
-        sum = sum.add(power);
-        store(power, four);
-    });
+    let mut sum = powers(fours, max);
+    if !rest.is_empty() {
+        sum = sum.add(powers(std::slice::from_mut(&mut last), max));
+    }
     let sum = Lanes::splat(sum.sum());
     fours.iter_mut().chain([&mut last]).for_each(|four| store(load(four).div(sum), four));
     rest.copy_from_slice(&last[..rest.len()]);
+}
+
+/// Each number becomes exp(number - max); gives their sum, lane by lane.
+#[inline(never)]
+fn powers(fours: &mut [[f32; 4]], max: f32) -> Lanes {
+    let max = Lanes::splat(max);
+    let mut sum = Lanes::splat(0.0);
+    for four in fours {
+        let power = exp(load(four).sub(max));
+        sum = sum.add(power);
+        store(power, four);
+    }
+    sum
 }
 
 fn load(four: &[f32; 4]) -> Lanes {

@@ -4,6 +4,7 @@
 //! A helper is a thread that calls [`help`]: one of the operating system, or a worker with the same WebAssembly and the same
 //! memory. In WebAssembly whose memory is not shared there are none.
 
+use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -36,7 +37,18 @@ struct State {
     dismissed: usize,
 }
 
-type Job = &'static (dyn Fn() + Sync);
+/// What each thread does of a piece of work. `dyn Fn` would hold its code twice, once to be called by value.
+trait Work: Sync {
+    fn run(&self);
+}
+
+impl<F: Fn() + Sync> Work for F {
+    fn run(&self) {
+        self();
+    }
+}
+
+type Job = &'static dyn Work;
 
 static MEETING: Meeting = Meeting {
     state: Mutex::new(State { job: None, places: 0, is_broken: false, dismissed: 0 }),
@@ -70,25 +82,79 @@ pub fn each<T: Send, Own: Default>(
     items: impl ExactSizeIterator<Item = T>,
     act: impl Fn(&mut Own, T) + Sync,
 ) {
+    let items = Items::of(items);
+    let work: &dyn Work = &|| {
+        let mut own = Own::default();
+        while let Some(item) = items.next() {
+            act(&mut own, item);
+        }
+    };
+    share(threads.min(items.count()), work, &mut || work.run());
+}
+
+/// The same, where the caller alone takes what `act` gives: its own at once, that of others between its items.
+///
+/// # Panics
+/// Where `act` does.
+pub fn each_taken<T: Send, Own: Default, R: Send>(
+    threads: usize,
+    items: impl ExactSizeIterator<Item = T>,
+    act: impl Fn(&mut Own, T) -> R + Sync,
+    mut take: impl FnMut(R),
+) {
+    let (items, given) = (Items::of(items), Mutex::new(Vec::new()));
+    let next = |own: &mut Own| items.next().map(|item| act(own, item));
+    let help = || {
+        let mut own = Own::default();
+        while let Some(result) = next(&mut own) {
+            lock(&given).push(result);
+        }
+    };
+    let mut take_given = || std::mem::take(&mut *lock(&given)).into_iter().for_each(&mut take);
+    share(threads.min(items.count()), &help, &mut || {
+        let mut own = Own::default();
+        while let Some(result) = next(&mut own) {
+            lock(&given).push(result);
+            take_given();
+        }
+    });
+    take_given();
+}
+
+/// Items, each of which is taken by one thread.
+struct Items<T> {
+    items: Vec<UnsafeCell<Option<T>>>,
+    next: AtomicUsize,
+}
+
+// SAFETY: no two threads reach the same item.
+unsafe impl<T: Send> Sync for Items<T> {}
+
+impl<T> Items<T> {
+    fn of(items: impl Iterator<Item = T>) -> Self {
+        Self { items: items.map(|item| UnsafeCell::new(Some(item))).collect(), next: AtomicUsize::new(0) }
+    }
+
+    fn count(&self) -> usize {
+        self.items.len()
+    }
+
+    fn next(&self) -> Option<T> {
+        let item = self.items.get(self.next.fetch_add(1, Ordering::Relaxed))?;
+        // SAFETY: every number is given to one thread, once.
+        unsafe { &mut *item.get() }.take()
+    }
+}
+
+/// Lets so many threads run the job, the caller among them with `part`, which is its way to do it.
+// Once, not in every caller.
+#[inline(never)]
+fn share(threads: usize, job: &dyn Work, part: &mut dyn FnMut()) {
     // Who finds another caller's job under way, or is in one, works alone.
     let caller = (ARE_THERE && threads > 1).then(|| CALLER.try_lock().ok()).flatten();
     if caller.is_none() {
-        let mut own = Own::default();
-        return items.for_each(|item| act(&mut own, item));
+        return part();
     }
-    let helpers = threads.min(items.len()).saturating_sub(1);
-    let items: Vec<_> = items.map(|item| Mutex::new(Some(item))).collect();
-    let next = AtomicUsize::new(0);
-    share(helpers, &|| {
-        let mut own = Own::default();
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            act(&mut own, lock(item).take().expect("an item is taken once"));
-        }
-    });
-}
-
-/// Runs the job, and lets helpers run it as well.
-fn share(helpers: usize, job: &(dyn Fn() + Sync)) {
     /// Lets nobody out, not even by a panic, before the job is withdrawn and all who joined it have left.
     struct Closing;
     impl Drop for Closing {
@@ -101,14 +167,14 @@ fn share(helpers: usize, job: &(dyn Fn() + Sync)) {
     }
     {
         // SAFETY: the job is called only by those who joined it, and `Closing` waits for them before what it borrows can end.
-        let job = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Job>(job) };
+        let job = unsafe { std::mem::transmute::<&dyn Work, Job>(job) };
         let mut state = lock(&MEETING.state);
-        (state.job, state.places) = (Some(job), helpers);
+        (state.job, state.places) = (Some(job), threads - 1);
         MEETING.latest.fetch_add(1, Ordering::Release);
         MEETING.opened.notify_all();
     }
     let closing = Closing;
-    job();
+    part();
     drop(closing);
     assert!(!std::mem::take(&mut lock(&MEETING.state).is_broken), "a thread died");
 }
@@ -136,7 +202,7 @@ pub fn help(number: usize) {
         state.places -= 1;
         MEETING.helping.fetch_add(1, Ordering::AcqRel);
         drop(state);
-        leave(catch_unwind(AssertUnwindSafe(job)).is_err());
+        leave(catch_unwind(AssertUnwindSafe(|| job.run())).is_err());
     }
 }
 
@@ -199,7 +265,14 @@ mod tests {
             assert_eq!(items, vec![2; count]);
             assert!(lock(&seen).len() <= threads);
         }
-        // 3. A panic in a helper is the caller's, and what is borrowed outlives all.
+        // 3. What helpers give the caller takes, all of it.
+        for (threads, count) in [(1, 5), (2, 1000), (4, 0), (4, 40)] {
+            let mut taken = Vec::new();
+            each_taken(threads, 0..count, |_: &mut (), item| item, |item| taken.push(item));
+            taken.sort_unstable();
+            assert_eq!(taken, (0..count).collect::<Vec<_>>());
+        }
+        // 4. A panic in a helper is the caller's, and what is borrowed outlives all.
         let barrier = Barrier::new(2);
         let caller = thread::current().id();
         let result = catch_unwind(|| {

@@ -14,7 +14,7 @@ const { files, size, tarball } = inject("packed");
 const consumers = inject("consumers");
 const installed = path.join(folder, "node_modules/attnscope");
 const LARGEST = 1_500_000;
-const LARGEST_ENGINE = 243_000;
+const LARGEST_ENGINE = 245_000;
 
 test("holds what users need and nothing else", () => {
   const paths = files.map((file) => file.path);
