@@ -11,7 +11,18 @@ import { TOPICS } from "./topics.ts";
 const at = (file: string) => fileURLToPath(new URL(file, import.meta.url)).replaceAll("\\", "/");
 
 /** In the order in which they are read. */
-const GUIDES = ["index", "masks", "pytorch", "files", "embedding", "gallery", "entries", "runtimes", "comparison"];
+const GUIDES = [
+  "index",
+  "masks",
+  "pytorch",
+  "files",
+  "gpu",
+  "embedding",
+  "gallery",
+  "entries",
+  "runtimes",
+  "comparison",
+];
 
 interface Link {
   readonly name: string;
