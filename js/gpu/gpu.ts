@@ -184,15 +184,16 @@ export class Gpu {
     wanted: readonly number[] | null,
   ): Promise<Computed | null> {
     const plan = this.#plan(pass, wanted !== null);
-    if (typeof plan === "string" || (onlyIfItPays && !this.costs.pays(pass.work, pass.wholeWork, plan.size)))
-      return null;
+    if (typeof plan === "string") return null;
+    const back: Back = wanted ? readsOf(plan, wanted) : plan;
+    if (onlyIfItPays && !this.costs.pays(pass.work, pass.wholeWork, back.size)) return null;
     const start = performance.now();
     const computed = await this.#safely(async () => {
       // Each kernel is compiled once, the first time that it is needed.
       const pipelines = await Promise.all(plan.dispatches.map((dispatch) => this.#pipeline(dispatch)));
-      return this.#submit(pass, plan, pipelines, before, wanted);
+      return this.#submit(pass, plan, pipelines, before, back);
     });
-    this.costs.learnGpu(pass.wholeWork, plan.size, performance.now() - start);
+    this.costs.learnGpu(pass.wholeWork, back.size, performance.now() - start);
     return computed;
   }
 
@@ -252,7 +253,7 @@ export class Gpu {
     plan: GpuPlan,
     pipelines: GPUComputePipeline[],
     before: Kept | null,
-    wanted: readonly number[] | null,
+    { reads, size }: Back,
   ): Promise<Computed> {
     const device = this.#device;
     device.pushErrorScope("out-of-memory");
@@ -278,7 +279,6 @@ export class Gpu {
       pass.dispatchWorkgroups(...workgroups);
     });
     pass.end();
-    const { reads, size } = wanted ? readsOf(plan, wanted) : plan;
     const staging = device.createBuffer({ size: padded(4 * size), usage: MAP_READ | COPY_DST });
     for (const { buffer, at } of reads) {
       const numbers = plan.buffers[buffer]?.numbers ?? 0;
@@ -306,7 +306,7 @@ export class Gpu {
       buffers[at] as GPUBuffer,
     ]);
     const places = Uint32Array.from(reads.flatMap(({ step, at }) => [step, at]));
-    const left = wanted ? new Left(this, plan, buffers, () => release(true, kept)) : null;
+    const left = reads === plan.reads ? null : new Left(this, plan, buffers, () => release(true, kept));
     if (!left) release(true, kept);
     return { numbers, places, kept: before?.share() ?? new Kept(new Map(ofKept)), left };
   }
@@ -419,8 +419,11 @@ export class Gpu {
   }
 }
 
+/** What is copied back. */
+type Back = Pick<GpuPlan, "reads" | "size">;
+
 /** Copies of some steps alone, one behind the other. */
-function readsOf({ places, buffers }: GpuPlan, steps: readonly number[]): Pick<GpuPlan, "reads" | "size"> {
+function readsOf({ places, buffers }: GpuPlan, steps: readonly number[]): Back {
   let size = 0;
   const reads = steps.flatMap((step) => {
     const buffer = places[step] ?? -1;

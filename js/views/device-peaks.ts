@@ -47,6 +47,8 @@ export class DevicePeaks {
   #isClosed = false;
   #picture: Picture | null = null;
   #wish: Wish | null = null;
+  /** Of the latest look, since finding them takes as long as some frames have. */
+  #colors: { look: string; thresholds: Uint32Array; colors: Uint32Array } | null = null;
   #isDrawing = false;
   #windows: Window[] = [];
   #isFetching = false;
@@ -152,16 +154,18 @@ export class DevicePeaks {
     for (let wish = this.#wish; wish && this.#matrix; wish = this.#wish) {
       this.#wish = null;
       const { level, region, scale, dark } = wish;
-      const block = 2 ** level;
-      const colors = { thresholds: thresholds(scale), colors: colorsOf(scale, dark) };
-      const image = await this.#matrix.draw({ block, region, ...colors });
+      const [block, look] = [2 ** level, lookOf(scale, dark)];
+      if (look !== this.#colors?.look)
+        this.#colors = { look, thresholds: thresholds(scale), colors: colorsOf(scale, dark) };
+      const { thresholds: from, colors } = this.#colors;
+      const image = await this.#matrix.draw({ block, region, thresholds: from, colors });
       if (!image && !this.#isClosed) await this.#read();
       if (!image || this.#isClosed) {
         image?.close();
         break;
       }
       this.#picture?.image.close();
-      this.#picture = { image, block, region, look: lookOf(scale, dark) };
+      this.#picture = { image, block, region, look };
       this.#changed();
     }
     this.#isDrawing = false;
