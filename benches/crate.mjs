@@ -6,7 +6,7 @@ export async function startCrate(crate, variant, { threads }) {
   if (threads > 1) throw new Error("built for one thread");
   const module = await compiled(`target/bench/${crate}-${variant}.wasm`);
 
-  async function job(inputs, prepare, lengths) {
+  async function job(inputs, prepare, lengths, taken = (numbers) => numbers.slice()) {
     const { exports: wasm } = await WebAssembly.instantiate(module, {});
     for (const numbers of inputs) {
       const at = wasm.input(numbers.length);
@@ -14,16 +14,22 @@ export async function startCrate(crate, variant, { threads }) {
     }
     prepare(wasm);
     return {
-      // Copied, as every package does: the next run overwrites what lies in its memory.
       run() {
         wasm.run();
-        return lengths.map((length, index) => new Float32Array(wasm.memory.buffer, wasm.result(index), length).slice());
+        return lengths.map((length, index) => taken(new Float32Array(wasm.memory.buffer, wasm.result(index), length)));
       },
     };
   }
 
+  const product =
+    (taken) =>
+    ({ m, k, n, left, right }) =>
+      job([left, right], (wasm) => wasm.prepare_product(m, k, n), [m * n], taken);
+
   return {
-    matmul: ({ m, k, n, left, right }) => job([left, right], (wasm) => wasm.prepare_product(m, k, n), [m * n]),
+    // Results are copied, as every package does: the next run overwrites what lies in its memory.
+    matmul: product(),
+    product: product((numbers) => numbers),
     mha: ({ n, d, h, causal, x, inWeight, inBias, outWeight, outBias }) =>
       job([x, inWeight, inBias, outWeight, outBias], (wasm) => wasm.prepare_attention(n, d, h, causal), [
         n * d,

@@ -71,6 +71,7 @@ export function figures({ env, peak, races, kernels }) {
 
 const TITLES = {
   matmul: "Matrix product",
+  product: "Matrix product by itself, its result left where it lies",
   mha: "Multi-head attention with the weights of each head",
   output: "Multi-head attention, its output alone",
   remask: "Another mask, beside the whole pass with its trace",

@@ -17,6 +17,7 @@ export const MATMUL = {
 /**
  * The kinds of work, each a method of the contenders that do it; `beside` is another that runs in the same rounds:
  *   matmul      a matrix product
+ *   product     a matrix product by itself, whose result stays in the memory of WebAssembly
  *   mha         multi-head attention, output and weights of each head readable in JavaScript
  *   output      multi-head attention, its output alone
  *   trace       multi-head attention with every stage kept
@@ -26,6 +27,7 @@ export const MATMUL = {
  */
 export const WORK = {
   matmul: { sizes: MATMUL, masks: [false] },
+  product: { sizes: MATMUL, masks: [false] },
   mha: { sizes: ATTENTION, masks: [false, true] },
   output: { sizes: ATTENTION, masks: [false, true] },
   remask: { sizes: ATTENTION, masks: [true], beside: "trace" },
@@ -35,7 +37,7 @@ export const WORK = {
 
 /** Small products and passes, so that many calls bring optimised code into place. */
 export const WARM_UP = [
-  { work: "matmul", size: "48x48x48", m: 48, k: 48, n: 48 },
+  ...["matmul", "product"].map((work) => ({ work, size: "48x48x48", m: 48, k: 48, n: 48 })),
   ...["mha", "output", "remask", "cell", "token"].map((work) => ({
     work,
     beside: WORK[work].beside,
@@ -58,7 +60,7 @@ export function cases({ only, size }) {
 
 /** Floating-point operations, of the whole matrices whether a mask hides a part of them or not. */
 export function operations(work, { m, k, n, d }) {
-  if (work === "matmul") return 2 * m * k * n;
+  if (work === "matmul" || work === "product") return 2 * m * k * n;
   if (work === "cell") return 2 * n * d + 2 * d * d;
   if (work === "token") return 6 * d * d + 4 * n * n * d + 2 * n * d * d;
   if (work === "remask") return 2 * n * n * d + 2 * n * d * d;
@@ -69,8 +71,8 @@ export function operations(work, { m, k, n, d }) {
 export function withNumbers(spec) {
   const rand = generator();
   const uniform = (length, reach) => rand(length).map((number) => (2 * number - 1) * reach);
-  const { work, m, k, n, d } = spec;
-  if (work === "matmul") return { ...spec, left: rand(m * k), right: rand(k * n) };
+  const { m, k, n, d } = spec;
+  if (m) return { ...spec, left: rand(m * k), right: rand(k * n) };
   const reach = Math.sqrt(3 / d);
   return {
     ...spec,
@@ -96,7 +98,7 @@ function generator() {
 
 /** `[product]`, or `[output, weights]`, in float64. */
 export function reference(problem) {
-  if (problem.work === "matmul") {
+  if (problem.m) {
     const { m, k, n, left, right } = problem;
     return [product(left, right, m, k, n)];
   }

@@ -60,13 +60,12 @@ export class Threads {
     crew.instance = instance();
     crew.engines.add(this);
     const memory = shared();
-    const joining: Promise<void>[] = [];
-    while (memory && crew.helpers.length < this.count - 1) {
-      const helper = make();
-      crew.helpers.push(helper);
-      joining.push(joined(helper, { ...memory, number: crew.hired++ }));
-    }
-    await Promise.all(joining);
+    if (!memory) return;
+    // All are made before the first one joins: a Firefox that is automated may make no worker more while one sleeps in WebAssembly.
+    const missing = Math.max(0, this.count - 1 - crew.helpers.length);
+    const made = Array.from({ length: missing }, make);
+    crew.helpers.push(...made);
+    await Promise.all(made.map((helper) => joined(helper, { ...memory, number: crew.hired++ })));
   }
 }
 

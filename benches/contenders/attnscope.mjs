@@ -21,9 +21,9 @@ export async function start(variant, { threads: most }) {
   const wasm = new URL(`../../target/bench/${build}/wasm/attnscope_${file}.wasm`, import.meta.url);
   const engine = await createEngine({ worker, threads, maxBytes: MAX_BYTES, wasm });
   if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} of ${threads} threads`);
-  const { matmul } = worker ? {} : await startCrate("attnscope", build, { threads: 1 });
+  const { matmul, product } = worker ? {} : await startCrate("attnscope", build, { threads: 1 });
   const passes = passesOf(engine, mask);
-  return worker ? { mha: passes.mha } : { matmul, ...passes };
+  return worker ? { mha: passes.mha } : { matmul, product, ...passes };
 }
 
 /** The kinds of work that are passes of an engine. */

