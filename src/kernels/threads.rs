@@ -110,7 +110,11 @@ pub fn each_taken<T: Send, Own: Default, R: Send>(
             lock(&given).push(result);
         }
     };
-    let mut take_given = || std::mem::take(&mut *lock(&given)).into_iter().for_each(&mut take);
+    let mut take_given = || {
+        // The list is free for others while these are taken.
+        let results = std::mem::take(&mut *lock(&given));
+        results.into_iter().for_each(&mut take);
+    };
     share(threads.min(items.count()), &help, &mut || {
         let mut own = Own::default();
         while let Some(result) = next(&mut own) {
