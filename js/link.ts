@@ -1,6 +1,7 @@
 import type { BackendInfo } from "./backend-info.ts";
 import { deviceTensor } from "./device-tensor.ts";
 import { AttnError } from "./errors.ts";
+import type { Stage } from "./generated.ts";
 import type { PassReply, PassRequest, Request } from "./host.ts";
 import { optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
@@ -88,20 +89,20 @@ export class Link {
   ): Trace {
     const isSame = (one: LayerStage) => (other: LayerStage) => one.name === other.name && one.layer === other.layer;
     const stages = before.length > 0 ? before.map((stage) => again.find(isSame(stage)) ?? stage) : again;
-    const check = () => {
+    const check = (stage: Stage, layer: number) => {
       if (options.trace) return;
       const message = "the pass kept no stages, which trace: true would do";
-      throw new AttnError("no_such_stage", message, { stage: "masked", layer: 0, available: ["weights"] });
+      throw new AttnError("no_such_stage", message, { stage, layer, available: stages.map(({ name }) => name) });
     };
     const source: TraceSource = {
       explain: async (stage, layer, index) => {
-        check();
+        check(stage, layer);
         return this.call({ op: "explain", id, stage, layer, index });
       },
       read: (stage, layer) => this.call({ op: "readStage", id, stage, layer }),
       onDevice: (stage, read) => deviceTensor(this, id, stage, read),
       remask: async (mask, chosen) => {
-        check();
+        check("masked", 0);
         const [watch, options] = watchOf(given(chosen));
         const request = { op: "remask", id, mask: optionalRule(mask, "mask"), options, trace: this.newId() } as const;
         const { output, weights, trace } = await this.pass(request, watch, stages);

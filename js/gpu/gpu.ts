@@ -5,8 +5,9 @@ import type { DeviceLook, DeviceMatrix } from "../device.ts";
 import type { Dispatch, GpuPlan, Buffer as PlanBuffer } from "../generated.ts";
 import init, { plan as planOf } from "../wasm/attnscope_gpu.js";
 import wasm from "../wasm/attnscope_gpu.wasm";
+import { COPY_DST, COPY_SRC, copiedOut, MAP_READ, type Piece, STORAGE, UNIFORM } from "./buffers.ts";
 import { Costs } from "./costs.ts";
-import { copiedOut, type Lying, Painter, type Piece } from "./painter.ts";
+import { type Lying, Painter } from "./painter.ts";
 import { SHADERS } from "./shaders.ts";
 
 /** A pass as the engine hands it over. */
@@ -112,9 +113,6 @@ export class Left {
 const MOST_AT_REST = 2 ** 29;
 
 const lines = (text: string) => text.split("\n").length - 1;
-
-/** `GPUBufferUsage` and `GPUMapMode`, which TypeScript's library does not declare. */
-const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE] = [0x1, 0x4, 0x8, 0x40, 0x80];
 
 /** Functions that stand before every kernel: WGSL has no imports. */
 const BEFORE = ["exp", "score", "four"] as const;
@@ -259,9 +257,9 @@ export class Gpu {
     device.pushErrorScope("out-of-memory");
     device.pushErrorScope("validation");
     const buffers = plan.buffers.map((buffer) => this.#fill(buffer, work, plan, before));
-    const release = (isDone: boolean, kept: ReadonlySet<number>) => {
+    const release = (isDone: boolean, isOver: (at: number) => boolean) => {
       plan.buffers.forEach(({ source }, at) => {
-        if (source === "weight" || source === "kept" || kept.has(at)) return;
+        if (source === "weight" || source === "kept" || !isOver(at)) return;
         if (isDone) this.#release(buffers[at] as GPUBuffer);
         else buffers[at]?.destroy();
       });
@@ -290,7 +288,7 @@ export class Gpu {
     mapped.catch(() => {});
     const problem = await full;
     if (problem) {
-      release(false, new Set());
+      release(false, () => true);
       this.#forgetAll();
       throw new GpuFailure("memory", problem.message);
     }
@@ -306,8 +304,12 @@ export class Gpu {
       buffers[at] as GPUBuffer,
     ]);
     const places = Uint32Array.from(reads.flatMap(({ step, at }) => [step, at]));
-    const left = reads === plan.reads ? null : new Left(this, plan, buffers, () => release(true, kept));
-    if (!left) release(true, kept);
+    // What is left are the steps' own numbers; scratch, as large as the weights, is free for the next pass at once.
+    const isLeft = reads !== plan.reads;
+    const held = new Set(isLeft ? plan.places : []);
+    release(true, (at) => !kept.has(at) && !held.has(at));
+    const leave = () => release(true, (at) => held.has(at) && !kept.has(at));
+    const left = isLeft ? new Left(this, plan, buffers, leave) : null;
     return { numbers, places, kept: before?.share() ?? new Kept(new Map(ofKept)), left };
   }
 

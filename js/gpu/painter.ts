@@ -1,6 +1,7 @@
 // Draws matrices out of the buffers that they lie in: no number leaves the device but a row's largest.
 import type { DeviceLook, DeviceMatrix, Survey } from "../device.ts";
 import type { Region } from "../views/peaks.ts";
+import { COPY_DST, COPY_SRC, copiedOut, STORAGE, UNIFORM } from "./buffers.ts";
 import type { SHADERS } from "./shaders.ts";
 
 /** A matrix in a buffer. */
@@ -16,8 +17,6 @@ export interface Lying {
   readonly columnStride: number;
 }
 
-/** `GPUBufferUsage` and `GPUMapMode`, which TypeScript's library does not declare. */
-const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE] = [0x1, 0x4, 0x8, 0x40, 0x80];
 const FORMAT = "rgba8unorm";
 /** The most workgroups along an axis, on every device. */
 const MOST_WORKGROUPS = 65_535;
@@ -121,34 +120,6 @@ export class Painter {
     const copied = new Float32Array(await copiedOut(this.#device, this.#device.createCommandEncoder(), rows));
     return columnStride === 1 ? copied : copied.filter((_, i) => (i % length) % columnStride === 0);
   }
-}
-
-/** A piece of a buffer. */
-export interface Piece {
-  readonly buffer: GPUBuffer;
-  /** In bytes. */
-  readonly from: number;
-  readonly bytes: number;
-}
-
-/** Submits what is encoded, and copies pieces of buffers out, one behind the other. */
-export async function copiedOut(
-  device: GPUDevice,
-  encoder: GPUCommandEncoder,
-  pieces: readonly Piece[],
-): Promise<ArrayBuffer> {
-  const size = pieces.reduce((sum, { bytes }) => sum + bytes, 0);
-  const staging = device.createBuffer({ size: Math.max(size, 4), usage: MAP_READ | COPY_DST });
-  let at = 0;
-  for (const { buffer, from, bytes } of pieces) {
-    encoder.copyBufferToBuffer(buffer, from, staging, at, bytes);
-    at += bytes;
-  }
-  device.queue.submit([encoder.finish()]);
-  await staging.mapAsync(MAP_READ);
-  const copied = staging.getMappedRange().slice(0, size);
-  staging.destroy();
-  return copied;
 }
 
 function write(device: GPUDevice, buffer: GPUBuffer, data: Uint8Array | Uint32Array | Float32Array): void {

@@ -25,8 +25,8 @@ interface Window {
 
 /** Cells fetched at a time: so many before the one that is asked for, and so many from it on. */
 const [BEFORE, FROM] = [24, 104];
-/** Windows that are kept: what is in sight, the selected cell, the one pointed at, and one more. */
-const MOST_WINDOWS = 4;
+/** Windows that are kept: those in sight on the widest screen, the selected cell's and that of the one pointed at, and some more. */
+const MOST_WINDOWS = 16;
 
 /**
  * A matrix on a graphics processor, drawn as `Peaks` draws one whose numbers are here. Pictures and cells come a little later than

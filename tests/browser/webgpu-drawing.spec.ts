@@ -306,6 +306,36 @@ test("a lazy pass is read, explained and masked anew as any other", async ({ pag
   expect(found).toMatchObject({ unkept: "no_such_stage", disposed: "disposed", gone: null });
 });
 
+test("a lazy pass holds its weights and no scratch, until it is disposed", async ({ page }) => {
+  const made = await page.evaluate(async () => {
+    const { attnscope } = globalThis as unknown as InPage;
+    const [n, nHeads] = [64, 4];
+    const sizes: number[] = [];
+    const create = GPUDevice.prototype.createBuffer;
+    GPUDevice.prototype.createBuffer = function (descriptor) {
+      sizes.push(descriptor.size);
+      return create.call(this, descriptor);
+    };
+    const engine = await attnscope.createEngine({ backend: "webgpu", worker: false });
+    const mha = engine.multiHeadAttention({ dModel: 8, nHeads, seed: 1 });
+    const x = await engine.torchGenerator(1).randn([n, 8]);
+    const counts: number[] = [];
+    const count = () => counts.push(sizes.filter((size) => size === 4 * nHeads * n * n).length);
+    const first = await mha.forward(x, { lazy: true });
+    count();
+    const second = await mha.forward(x, { lazy: true });
+    count();
+    first.trace.dispose();
+    await mha.forward(x, { lazy: true });
+    count();
+    const weights = await second.trace.read("weights");
+    return { counts, sum: weights.data.reduce((sum, weight) => sum + weight, 0) };
+  });
+  // Scores and weights; weights alone, beside those of the first pass; nothing, in the place of these.
+  expect(made.counts).toEqual([2, 3, 3]);
+  expect(made.sum).toBeCloseTo(4 * 64, 2);
+});
+
 for (const backend of ["auto", "webgpu"] as const) {
   test(`a device lost under a lazy pass: ${backend}`, async ({ page }) => {
     const found = await page.evaluate(async (backend) => {
