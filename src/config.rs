@@ -2,6 +2,7 @@
 
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, words};
+use crate::text::number;
 
 /// The fill of a hidden score in much teaching code; with it a row whose keys are all hidden becomes uniform.
 pub const MASK_FILL: f32 = -1e9;
@@ -208,7 +209,7 @@ impl MultiHeadAttentionOptions {
     /// How many of a head's numbers are turned.
     pub(crate) fn rotary_dim(&self, d_k: usize) -> Result<usize> {
         if !(self.rope_base > 0.0 && self.rope_base.is_finite()) {
-            return Err(AttnError::option("ropeBase", self.rope_base, "a finite number above 0"));
+            return Err(AttnError::option("ropeBase", number(self.rope_base), "a finite number above 0"));
         }
         let dim = self.rotary_dim.unwrap_or(d_k);
         if dim == 0 || dim > d_k || !dim.is_multiple_of(2) {
@@ -253,7 +254,7 @@ fn fits(numbers: u64, max_bytes: usize) -> Result<()> {
 const LARGEST_SIZE: usize = 1 << 24;
 
 fn finite(option: &str, value: f32) -> Result<()> {
-    if value.is_finite() { Ok(()) } else { Err(AttnError::option(option, value, "a finite number")) }
+    if value.is_finite() { Ok(()) } else { Err(AttnError::option(option, number(value), "a finite number")) }
 }
 
 fn positive(option: &str, value: usize) -> Result<usize> {
@@ -377,11 +378,11 @@ impl TransformerOptions {
     /// (n_layers, d_ff)
     pub(crate) fn sizes(&self) -> Result<(usize, usize)> {
         if !(self.eps >= 0.0 && self.eps.is_finite()) {
-            return Err(AttnError::option("eps", self.eps, "a finite number of at least 0"));
+            return Err(AttnError::option("eps", number(self.eps), "a finite number of at least 0"));
         }
         for (name, p) in [("dropout", self.dropout), ("attentionDropout", self.attention_dropout)] {
             if !(0.0..=1.0).contains(&p) {
-                return Err(AttnError::option(name, p, "a probability from 0 to 1"));
+                return Err(AttnError::option(name, number(p), "a probability from 0 to 1"));
             }
         }
         if self.parallel && !self.norm_first {
@@ -503,7 +504,7 @@ impl ScaledDotProductOptions {
         if self.softcap >= 0.0 && self.softcap.is_finite() {
             Ok(())
         } else {
-            Err(AttnError::option("softcap", self.softcap, "a finite number of at least 0 (0 is off)"))
+            Err(AttnError::option("softcap", number(self.softcap), "a finite number of at least 0 (0 is off)"))
         }
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, read_variants, words};
-use crate::text::Listed;
+use crate::text::{Float, Listed, number};
 
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -719,7 +719,7 @@ impl Mask {
                 Err(AttnError::option("alibi", heads, &format!("at most {MOST_SLOPES} heads")))
             }
             Self::Alibi { heads } => {
-                let slopes = nested(&[*heads], (0..*heads).map(|head| format!("{:?}", alibi_slope(head, *heads))));
+                let slopes = nested(&[*heads], (0..*heads).map(|head| torch_number(alibi_slope(head, *heads))));
                 let bias = format!("-torch.tensor({slopes})[:, None, None] * (i - j).abs()");
                 Ok(Code { keep: None, bias: Some(bias) })
             }
@@ -730,8 +730,8 @@ impl Mask {
                 let exact = exact_distances(*buckets, *bidirectional);
                 let direction = if *bidirectional { buckets / 2 } else { *buckets };
                 let far = format!(
-                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {:?} * {}).long().clamp(max={})",
-                    (*max_distance as f64 / exact as f64).ln(),
+                    "({exact} + (n.clamp(min=1).float() / {exact}).log() / {} * {}).long().clamp(max={})",
+                    torch_number((*max_distance as f64 / exact as f64).ln()),
                     direction - exact,
                     direction - 1,
                 );
@@ -803,13 +803,13 @@ fn unsqueeze(shape: &[usize], axes: Option<MaskAxes>) -> &'static str {
     }
 }
 
-fn torch_number(number: f32) -> String {
-    if number.is_nan() {
-        "float(\"nan\")".into()
-    } else if number.is_infinite() {
-        format!("float(\"{}inf\")", if number < 0.0 { "-" } else { "" })
-    } else {
-        format!("{number:?}")
+fn torch_number(x: impl Into<Float>) -> String {
+    let text = number(x);
+    match text.trim_start_matches('-') {
+        "NaN" => "float(\"nan\")".into(),
+        "inf" => ["float(\"", &text, "\")"].concat(),
+        whole if whole.bytes().all(|byte| byte.is_ascii_digit()) => text + ".0",
+        _ => text,
     }
 }
 

@@ -419,7 +419,7 @@ impl RawGenerator {
             "randint" => {
                 let numbers = generator.randint(a as i64, b as i64, count(2.0 * c)? / 2);
                 whole(numbers.map_err(|error| {
-                    let (option, found, expected) = ("high".into(), b.to_string(), error.to_string());
+                    let (option, found, expected) = ("high".into(), (b as i64).to_string(), error.to_string());
                     throw(Box::new(AttnError::InvalidOption { option, found, expected }))
                 })?)
             }

@@ -57,12 +57,6 @@ impl Given for Value {
     }
 
     fn shown(&self) -> String {
-        if let Some(text) = self.text() {
-            return format!("\"{text}\"");
-        }
-        if let Some(number) = self.0.as_f64() {
-            return number.to_string();
-        }
         let debugged = format!("{:?}", self.0);
         debugged.strip_prefix("JsValue(").unwrap_or(&debugged).trim_end_matches(')').into()
     }
