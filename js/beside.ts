@@ -1,9 +1,10 @@
 // What lies beside this package's scripts. Addresses are written out so that bundlers see the files; attnscope/slim has none of them.
 import type { Helper } from "./threads.ts";
 
-/** The package's own engine, files, script for graphics processors, and worker. */
+/** The package's own engine, analysis, files, script for graphics processors, and worker. */
 export interface Beside {
   engine(): URL;
+  analysis(): URL | undefined;
   files(): URL | undefined;
   gpu(): URL | undefined;
   worker(): Worker;
@@ -20,6 +21,8 @@ export const beside: Beside = {
     hasRelaxedSimd() && hasSharedMemory()
       ? new URL("./wasm/attnscope_relaxed.wasm", import.meta.url)
       : new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
+  analysis: () =>
+    URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_analysis.wasm", import.meta.url) : undefined,
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
   gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),

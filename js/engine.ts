@@ -57,6 +57,8 @@ export interface EngineOptions {
    * it once: engines made later share the first one's.
    */
   wasm?: WasmSource;
+  /** The same for the WebAssembly of `engine.analysis` and `engine.ops`, which is loaded when they are first asked. */
+  analysisWasm?: WasmSource;
   /** The same for the WebAssembly that reads and writes files, which is loaded when the first file comes. */
   filesWasm?: WasmSource;
   /** The address of `attnscope/gpu`, the script for graphics processors, where it does not lie beside the package. */
@@ -122,9 +124,10 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
     threads = processors(),
     maxBytes = 2 ** 30,
     wasm,
-    filesWasm,
+    analysisWasm = own?.analysis(),
+    filesWasm = own?.files(),
     gpu = own?.gpu(),
-  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "filesWasm", "gpu"]);
+  } = given(options, ["backend", "worker", "threads", "maxBytes", "wasm", "analysisWasm", "filesWasm", "gpu"]);
   if (!["auto", "cpu", "webgpu"].includes(backend))
     throw invalidOption("backend", backend, '"auto", "cpu" or "webgpu"');
   if (!(Number.isInteger(threads) && threads >= 1))
@@ -142,7 +145,7 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   if (make && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
   const engine = wasm ?? own?.engine();
   if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
-  const settings = { backend, gpu: gpu && absolute(gpu), threads, maxBytes, filesWasm: filesWasm ?? own?.files() };
+  const settings = { backend, gpu: gpu && absolute(gpu), threads, maxBytes, analysisWasm, filesWasm };
   // The worker's script comes while the WebAssembly does.
   const made = make && madeBy(make);
   const loading = load(engine, wasm != null);

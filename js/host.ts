@@ -2,12 +2,12 @@
 import type { Backend } from "./backend.ts";
 import type { DeviceLook, DeviceMatrix, DevicePicture, Survey } from "./device.ts";
 import { AttnError } from "./errors.ts";
-import { readTensors, writeTensors } from "./files.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Kept, Left } from "./gpu/gpu.ts";
+import { analysis, files, type PartSources } from "./parts.ts";
 import type { Tensor } from "./tensor.ts";
 import type { Region } from "./views/peaks.ts";
-import { type Glue, glue, hasCrashed, instance, throwTyped, type WasmSource } from "./wasm.ts";
+import { type Glue, glue, hasCrashed, instance, throwTyped } from "./wasm.ts";
 
 type Id = number;
 type Options = Readonly<Record<string, unknown>>;
@@ -123,15 +123,15 @@ export class Host {
   /** Matrices of such passes that are drawn. */
   readonly #matrices = new Map<Id, { readonly trace: Id; readonly matrix: DeviceMatrix }>();
   readonly #maxBytes: number;
-  readonly #filesWasm: WasmSource | undefined;
+  readonly #parts: PartSources;
   /** What is done when the requests so far are; null where they are. */
   #busy: Promise<unknown> | null = null;
   #isClosed = false;
 
-  constructor(backend: Backend, maxBytes: number, filesWasm?: WasmSource) {
+  constructor(backend: Backend, maxBytes: number, parts: PartSources) {
     this.#backend = backend;
     this.#maxBytes = maxBytes;
-    this.#filesWasm = filesWasm;
+    this.#parts = parts;
   }
 
   /** What the request gives, or a promise of it: requests are carried out one after the other. @throws AttnError */
@@ -176,6 +176,7 @@ export class Host {
   }
 
   #run(request: Request, glue: Glue, tell: Tell | undefined): unknown {
+    const ask = (run: Parameters<typeof analysis.run>[1]) => analysis.run(this.#parts, run);
     switch (request.op) {
       case "generator":
         this.#objects.set(request.id, new glue.RawGenerator(BigInt.asIntN(64, request.seed)));
@@ -200,7 +201,7 @@ export class Host {
       case "stateDict":
         return this.#module(request.id, glue).stateDict();
       case "loadStateDict":
-        return this.#module(request.id, glue).loadStateDict(request.entries, request.layer);
+        return this.#load(request, glue);
       case "forward": {
         const { mask, options } = request;
         const module = this.#module(request.id, glue);
@@ -249,43 +250,44 @@ export class Host {
         return { allowed, bias, shape };
       }
       case "readTensors":
-        return readTensors(request.bytes, request.format, this.#maxBytes, this.#filesWasm);
+        return files.run(this.#parts, ({ readTensors }) => readTensors(request.bytes, request.format, this.#maxBytes));
       case "writeTensors":
-        return writeTensors(request.entries, request.format, this.#filesWasm);
+        return files.run(this.#parts, ({ writeTensors }) => writeTensors(request.entries, request.format));
       case "linear":
         return glue.linear([request.x, request.weight, request.bias], this.#maxBytes);
       case "softmax":
-        return glue.softmax(request.x, request.axis);
+        return ask((glue) => glue.softmax(request.x, request.axis));
       case "logSoftmax":
-        return glue.logSoftmax(request.x, request.axis);
+        return ask((glue) => glue.logSoftmax(request.x, request.axis));
       case "layerNorm":
-        return glue.layerNorm([request.x, request.weight, request.bias], request.eps, request.axis);
+        return ask((glue) => glue.layerNorm([request.x, request.weight, request.bias], request.eps, request.axis));
       case "rmsNorm":
-        return glue.rmsNorm([request.x, request.weight], request.eps, request.axis);
+        return ask((glue) => glue.rmsNorm([request.x, request.weight], request.eps, request.axis));
       case "rotary":
-        return glue.rotary([request.x, request.cos, request.sin], request.interleaved);
+        return ask((glue) => glue.rotary([request.x, request.cos, request.sin], request.interleaved));
       case "sinusoidal":
         return glue.sinusoidal(request.n, request.dModel, this.#maxBytes);
       case "activation":
-        return glue.activation(request.x, request.name);
+        return ask((glue) => glue.activation(request.x, request.name));
       case "entropy":
-        return glue.entropy(request.weights);
+        return ask((glue) => glue.entropy(request.weights));
       case "effectiveKeys":
-        return glue.effectiveKeys(request.weights);
+        return ask((glue) => glue.effectiveKeys(request.weights));
       case "meanDistance":
-        return glue.meanDistance(request.weights, request.offset);
+        return ask((glue) => glue.meanDistance(request.weights, request.offset));
       case "labelHeads": {
         const { weights, tokens, mask, offset } = request;
-        return glue.labelHeads(weights, tokens ?? undefined, mask, offset, this.#maxBytes);
+        return ask((glue) => glue.labelHeads(weights, tokens ?? undefined, mask, offset, this.#maxBytes));
       }
       case "rollout":
-        return glue.rollout(request.weights, request.residual);
+        return ask((glue) => glue.rollout(request.weights, request.residual));
       case "maskEffect":
-        return glue.maskEffect([request.before, request.after]);
-      case "moved": {
-        const [distance, cosine] = glue.moved([request.before, request.after]);
-        return { distance, cosine };
-      }
+        return ask((glue) => glue.maskEffect([request.before, request.after]));
+      case "moved":
+        return ask((glue) => {
+          const [distance, cosine] = glue.moved([request.before, request.after]);
+          return { distance, cosine };
+        });
       case "ablate": {
         const { mask, options } = request;
         const inputs = inputsOf(request, ATTENTION);
@@ -460,6 +462,16 @@ export class Host {
     else trace.free();
     tell?.(1);
     return reply;
+  }
+
+  /** The module's own names need no reader of others'. */
+  #load({ id, entries, layer }: Extract<Request, { op: "loadStateDict" }>, glue: Glue): void | Promise<void> {
+    const module = this.#module(id, glue);
+    const target = module.target();
+    const own = new Map(target[3] as [string, number[]][]);
+    if (layer === undefined && entries.every(([name]) => own.has(name))) return module.loadStateDict(entries);
+    const translated = files.run(this.#parts, (glue) => glue.translateStateDict(entries, target, layer));
+    return translated.then((entries) => this.#compute(() => this.#module(id, glue).loadStateDict(entries)));
   }
 
   #module(id: Id, glue: Glue) {

@@ -11,9 +11,9 @@ export class Local implements Transport {
   readonly #host: Host;
   #isBusy = false;
 
-  private constructor(backend: Backend, { maxBytes, filesWasm }: HostOptions) {
+  private constructor(backend: Backend, options: HostOptions) {
     this.#backend = backend;
-    this.#host = new Host(backend, maxBytes, filesWasm);
+    this.#host = new Host(backend, options.maxBytes, options);
   }
 
   /** @throws AttnError `gpu_unavailable` */

@@ -80,6 +80,8 @@ export interface SlimEngineOptions extends EngineOptions {
    * address, its bytes, or a compiled module. In a worker of an isolated page the second has threads.
    */
   wasm: WasmSource;
+  /** `attnscope/analysis.wasm`, for `engine.analysis` and `engine.ops`. */
+  analysisWasm?: WasmSource;
   /** `attnscope/files.wasm`, for `readTensors` and `writeTensors`. */
   filesWasm?: WasmSource;
   /** A function that makes a worker which runs `attnscope/worker`; default false, the engine in this thread. */

@@ -3,6 +3,7 @@ import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
 import { isTensor } from "./tensor.ts";
+import type { PartSources } from "./parts.ts";
 import type { Join } from "./threads.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
@@ -15,13 +16,12 @@ export interface Transport {
 }
 
 /** What the engine's side is made of. */
-export interface HostOptions {
+export interface HostOptions extends PartSources {
   readonly backend: BackendOption;
   /** The address of the script for graphics processors. */
   readonly gpu: string | undefined;
   readonly threads: number;
   readonly maxBytes: number;
-  readonly filesWasm: WasmSource | undefined;
 }
 
 /** What the page tells its worker first. */
@@ -90,11 +90,8 @@ export class Remote implements Transport {
       worker.onerror = ({ message = "not loaded" }) => {
         fail(new AttnError("engine_crashed", `the engine's worker failed: ${message}`));
       };
-      // An address is said in full: the worker's own is another.
-      const { filesWasm } = options;
-      const files = typeof filesWasm === "string" ? new URL(filesWasm, location.href).href : filesWasm;
-      const filesUrl = files instanceof URL ? files.href : files;
-      loading.then((module) => remote.#post({ start: { ...options, module, filesWasm: filesUrl } }), stop);
+      const [analysisWasm, filesWasm] = [options.analysisWasm, options.filesWasm].map(inFull);
+      loading.then((module) => remote.#post({ start: { ...options, module, analysisWasm, filesWasm } }), stop);
     });
   }
 
@@ -164,6 +161,11 @@ export class Remote implements Transport {
     this.#sent.clear();
     this.#queue = [];
   }
+}
+
+/** An address said in full, for the worker's own is another; bytes and modules as they are. */
+function inFull(source: WasmSource | undefined): WasmSource | undefined {
+  return typeof source === "string" || source instanceof URL ? new URL(source, location.href).href : source;
 }
 
 /** The memory of a pass's inputs: they are copies of what the caller gave, which nobody here needs any more. */

@@ -16,10 +16,9 @@ let host: Host | undefined;
 scope.onmessage = async ({ data }) => {
   if ("start" in data) {
     try {
-      const { module, maxBytes, filesWasm } = data.start;
-      await load(module);
+      await load(data.start.module);
       const backend = await Backend.start(data.start, again, (info) => scope.postMessage({ info }));
-      host = new Host(backend, maxBytes, filesWasm);
+      host = new Host(backend, data.start.maxBytes, data.start);
       scope.postMessage({ ready: true });
     } catch (thrown) {
       scope.postMessage({ failed: errorOf(thrown) });

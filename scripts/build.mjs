@@ -63,7 +63,7 @@ function step(name, { inputs, output, tool = "" }, build) {
 }
 
 // Carried by the WebAssembly and by the package, which refuses one of another build.
-process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings", "gpu"], "").slice(0, 16);
+process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings", "analysis", "gpu"], "").slice(0, 16);
 
 step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
   run("cargo", ["build", "--quiet", "-p", "xtask"]);
@@ -87,7 +87,7 @@ const ENGINES = { simd128: "simd128", relaxed: toolchain("threads") ? "threads" 
 step(
   "wasm",
   {
-    inputs: [...RUST, "bindings", "gpu", "scripts/names.mjs"],
+    inputs: [...RUST, "bindings", "analysis", "gpu", "scripts/names.mjs"],
     output: ENGINE_GLUE,
     tool: [toolchain()?.name, toolchain("threads")?.name].join(),
   },
@@ -104,6 +104,7 @@ step(
       const missing = INSTRUCTIONS[variant].find((instruction) => !text.includes(instruction));
       if (missing) fail(`the ${engine} engine holds no ${missing}`);
     }
+    wasm("attnscope-analysis", "simd128", "attnscope_analysis", "attnscope_analysis");
     wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
     wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
   },

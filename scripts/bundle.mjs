@@ -11,7 +11,7 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const NOTICE = "/*! attnscope, MIT OR Apache-2.0, and d3-format, ISC: see NOTICE */";
 
-for (const glue of ["attnscope", "attnscope_files"]) {
+for (const glue of ["attnscope", "attnscope_analysis", "attnscope_files"]) {
   const file = `dist/wasm/${glue}.js`;
   await build({ input: file, output: { file, format: "esm", minify: true } });
 }

@@ -28,6 +28,7 @@ mod changed;
 mod config;
 mod error;
 mod explain;
+pub mod families;
 pub mod given;
 pub mod gpu_plan;
 mod mask;

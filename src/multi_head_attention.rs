@@ -7,11 +7,12 @@ use crate::config::{
     ForwardOptions, HeadSizes, Init, LAYER_NORM_EPS, MultiHeadAttentionOptions, NormKind, Positions, QK_NORM_EPS,
 };
 use crate::error::{AttnError, Result};
+use crate::families::{Kind, Target};
 use crate::mask::Mask;
 use crate::parameters::{Linear, Norm, Parameters, draw_linear};
 use crate::positions::rotation;
 use crate::recipe::{Made, Recipe, StepId};
-use crate::state_dict::{self, StateDict, Target};
+use crate::state_dict::{self, StateDict};
 use crate::tensor::Tensor;
 use crate::text::Listed;
 use crate::torch::Generator;
@@ -95,14 +96,27 @@ impl MultiHeadAttention {
         state_dict::copy(self.clone().parameters())
     }
 
-    /// Takes the parameters from a state dict, its own or one of the families that `state_dict.rs` knows; of a dict with
+    /// Takes the parameters from a state dict, its own or one of the families that `families.rs` knows; of a dict with
     /// several layers those of `layer`.
     ///
     /// # Errors
     /// `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded.
     pub fn load_state_dict(&mut self, dict: StateDict, layer: Option<usize>) -> Result<()> {
-        let target = Target::attention(self.sizes.n_heads, layer);
-        state_dict::load(dict, self.parameters(), target)
+        self.load_own(self.target().translate(dict, layer)?)
+    }
+
+    /// [`load_state_dict`](Self::load_state_dict) of a dict with the module's own names, as [`state_dict`](Self::state_dict) gives it.
+    ///
+    /// # Errors
+    /// `bad_state_dict`
+    pub fn load_own(&mut self, dict: StateDict) -> Result<()> {
+        state_dict::load(dict, self.parameters())
+    }
+
+    /// What dicts of other families are translated for.
+    pub fn target(&self) -> Target {
+        let shapes = state_dict::shapes(self.clone().parameters());
+        Target { kind: Kind::Attention, is_decoder: false, n_heads: self.sizes.n_heads, shapes }
     }
 
     pub(crate) fn parameters(&mut self) -> Parameters<'_> {

@@ -94,7 +94,7 @@ fn digits(x: Float) -> (Vec<u8>, i32) {
     whole.multiply(halves);
     above.multiply(halves / 2);
     // A number half-way reads back as the even one of its neighbours.
-    let reaches = |order: Ordering| order.is_gt() || (x.mantissa % 2 == 0 && order.is_eq());
+    let reaches = |order: Ordering| order.is_gt() || (x.mantissa.is_multiple_of(2) && order.is_eq());
     // 2. The power of ten that brings it below 1, but not below 0.1.
     let mut point = 0;
     while reaches(rest.plus(&above).cmp(&whole)) {
@@ -199,7 +199,20 @@ mod tests {
     fn edges_of_numbers() {
         let tens = (-320..309).map(|power| format!("1e{power}").parse().expect("a number"));
         let twos = (-1074..1024).map(|power| 2f64.powi(power));
-        let others = [0.0, 0.1, 0.5, 1.0, 4.5, 1e9, 5e-324, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY, f64::NAN, 9007199254740993.0];
+        let others = [
+            0.0,
+            0.1,
+            0.5,
+            1.0,
+            4.5,
+            1e9,
+            5e-324,
+            f64::MIN_POSITIVE,
+            f64::MAX,
+            f64::INFINITY,
+            f64::NAN,
+            9007199254740993.0,
+        ];
         for x in tens.chain(twos).chain(others).flat_map(|x: f64| [x, -x]) {
             assert_eq!(number(x), of_rust(x));
             assert_eq!(number(x as f32), of_rust(x as f32));

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use crate::config::{ForwardOptions, Init, MultiHeadAttentionOptions, Positions, TransformerOptions};
 use crate::error::{AttnError, Result};
+use crate::families::{Kind, Target};
 use crate::mask::Mask;
 use crate::multi_head_attention::{Attention, Dropout, MultiHeadAttention, rows};
 use crate::parameters::{Linear, Norm, Parameters, draw_linear};
 use crate::positions::sinusoidal;
 use crate::recipe::{Made, Recipe, StepId};
-use crate::state_dict::{self, StateDict, Target};
+use crate::state_dict::{self, StateDict};
 use crate::tensor::Tensor;
 use crate::text::Listed;
 use crate::torch::Generator;
@@ -112,14 +113,28 @@ impl Transformer {
         state_dict::copy(self.clone().parameters())
     }
 
-    /// Takes the parameters from a state dict, its own or one of the families that `state_dict.rs` knows; a single block
+    /// Takes the parameters from a state dict, its own or one of the families that `families.rs` knows; a single block
     /// takes those of `layer` where a dict has several.
     ///
     /// # Errors
     /// `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded.
     pub fn load_state_dict(&mut self, dict: StateDict, layer: Option<usize>) -> Result<()> {
-        let target = Target::blocks(self.options.n_heads, self.options.n_layers.is_some(), self.is_decoder, layer)?;
-        state_dict::load(dict, self.parameters(), target)
+        self.load_own(self.target().translate(dict, layer)?)
+    }
+
+    /// [`load_state_dict`](Self::load_state_dict) of a dict with the module's own names, as [`state_dict`](Self::state_dict) gives it.
+    ///
+    /// # Errors
+    /// `bad_state_dict`
+    pub fn load_own(&mut self, dict: StateDict) -> Result<()> {
+        state_dict::load(dict, self.parameters())
+    }
+
+    /// What dicts of other families are translated for.
+    pub fn target(&self) -> Target {
+        let kind = if self.options.n_layers.is_some() { Kind::Stack } else { Kind::Block };
+        let (n_heads, shapes) = (self.options.n_heads, state_dict::shapes(self.clone().parameters()));
+        Target { kind, is_decoder: self.is_decoder, n_heads, shapes }
     }
 
     fn parameters(&mut self) -> Parameters<'_> {

@@ -11,9 +11,8 @@ interface Sources {
   readonly page: string;
   /** What the file begins with. */
   readonly entry: string;
-  /** The engine's WebAssembly, and that which reads files. */
-  readonly engine: string;
-  readonly files: string;
+  /** WebAssembly by the ids of the elements that hold it. */
+  readonly parts: Readonly<Record<string, string>>;
 }
 
 /** Emits `attnscope.html`. `config` is that of the page. */
@@ -35,8 +34,9 @@ export function singleFile(sources: Sources, config: InlineConfig): Plugin {
       ].join("; ");
       const body = [
         NO_STATE,
-        `<script type="text/plain" id="engine">${packed(sources.engine)}</script>`,
-        `<script type="text/plain" id="files">${packed(sources.files)}</script>`,
+        ...Object.entries(sources.parts).map(
+          ([id, part]) => `<script type="text/plain" id="${id}">${packed(part)}</script>`,
+        ),
         `<script type="module">${script}</script>`,
       ].join("\n");
       const places: [RegExp, string][] = [

@@ -34,8 +34,11 @@ const file = singleFile(
   {
     page: here("index.html"),
     entry: here("src/main-file.ts"),
-    engine: here("../dist/wasm/attnscope_simd128.wasm"),
-    files: here("../dist/wasm/attnscope_files.wasm"),
+    parts: {
+      engine: here("../dist/wasm/attnscope_simd128.wasm"),
+      analysis: here("../dist/wasm/attnscope_analysis.wasm"),
+      files: here("../dist/wasm/attnscope_files.wasm"),
+    },
   },
   { ...page, plugins: [svelte(), fonts()] },
 );

@@ -2,9 +2,6 @@
 
 #![allow(missing_docs)]
 
-mod analysis;
-mod read;
-
 use std::borrow::Cow;
 
 use attnscope::kernels::threads;
@@ -14,12 +11,11 @@ use attnscope::{
     QueryKeyValue, Stage, StageInfo, Tensor, TorchConvention, Trace, Transformer, TransformerOptions, ops,
 };
 use attnscope_boundary::{
-    Thrown, dict_in, dict_out, limit, list, plain, tensor_in, tensor_of, tensor_out, tensors_in, throw,
+    Thrown, count, dict_in, dict_out, limit, list, optional_mask, options, plain, read, result, target_out, tensor_of,
+    tensor_out, tensors_in, throw,
 };
 use js_sys::{Array, Float32Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
-
-use read::{options, read};
 
 /// The version and the sources that this was built from, which the package compares with its own.
 #[wasm_bindgen]
@@ -56,10 +52,6 @@ pub fn dismiss(below: usize) {
     threads::dismiss(below);
 }
 
-fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
-    if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
-}
-
 fn planned(plan: attnscope::Result<Plan>) -> Thrown<RawPlan> {
     plan.map(RawPlan).map_err(throw)
 }
@@ -90,9 +82,15 @@ impl RawAttention {
         dict_out(self.0.state_dict())
     }
 
+    /// Takes the parameters from a dict with its own names.
     #[wasm_bindgen(js_name = loadStateDict)]
-    pub fn load_state_dict(&mut self, entries: &Array, layer: Option<usize>) -> Thrown<()> {
-        self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
+    pub fn load_state_dict(&mut self, entries: &Array) -> Thrown<()> {
+        self.0.load_own(dict_in(entries)?).map_err(throw)
+    }
+
+    /// What dicts of other families are translated for.
+    pub fn target(&self) -> Array {
+        target_out(&self.0.target())
     }
 
     /// The inputs are x, and the key's and value's where they are given.
@@ -101,6 +99,15 @@ impl RawAttention {
         let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
         let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
         planned(self.0.plan(x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
+    }
+
+    /// `engine.analysis.ablation`; the inputs are those of a pass.
+    pub fn ablate(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
+        let given = tensors_in(inputs)?;
+        let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
+        let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
+        let (key, value, mask) = (key.as_ref(), value.as_ref(), mask.as_ref());
+        result(attnscope::analysis::ablate(&self.0, x, key, value, mask, &options, limit(max_bytes)))
     }
 }
 
@@ -125,9 +132,15 @@ impl RawTransformer {
         dict_out(self.0.state_dict())
     }
 
+    /// Takes the parameters from a dict with its own names.
     #[wasm_bindgen(js_name = loadStateDict)]
-    pub fn load_state_dict(&mut self, entries: &Array, layer: Option<usize>) -> Thrown<()> {
-        self.0.load_state_dict(dict_in(entries)?, layer).map_err(throw)
+    pub fn load_state_dict(&mut self, entries: &Array) -> Thrown<()> {
+        self.0.load_own(dict_in(entries)?).map_err(throw)
+    }
+
+    /// What dicts of other families are translated for.
+    pub fn target(&self) -> Array {
+        target_out(&self.0.target())
     }
 
     /// The inputs are x, and the memory and its mask where they are given.
@@ -178,10 +191,6 @@ impl BlockInputs {
     fn memory(&self) -> Option<Memory<'_>> {
         self.tensors[1].as_ref().map(|rows| Memory { rows, mask: self.memory_mask.as_ref() })
     }
-}
-
-fn result(tensor: attnscope::Result<Tensor>) -> Thrown<JsValue> {
-    tensor.map(|tensor| tensor_out(&tensor)).map_err(throw)
 }
 
 /// The inputs are the query, the key and the value, and the past's key and value where they are given.
@@ -384,16 +393,6 @@ impl RawTrace {
 #[wasm_bindgen]
 pub struct RawGenerator(Generator);
 
-/// How many numbers are drawn, where they fit.
-fn count(size: f64, max_bytes: f64) -> Thrown<usize> {
-    let needed = 4.0 * size;
-    if needed <= max_bytes && size <= f64::from(u32::MAX) {
-        Ok(size as usize)
-    } else {
-        Err(throw(Box::new(AttnError::TooLarge { needed: needed as u64, max_bytes: max_bytes as u64 })))
-    }
-}
-
 #[wasm_bindgen]
 impl RawGenerator {
     #[wasm_bindgen(constructor)]
@@ -469,46 +468,7 @@ pub fn linear(inputs: &Array, max_bytes: f64) -> Thrown<JsValue> {
 }
 
 #[wasm_bindgen]
-pub fn softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
-    result(ops::softmax(&tensor_in(x)?, axis))
-}
-
-#[wasm_bindgen(js_name = logSoftmax)]
-pub fn log_softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
-    result(ops::log_softmax(&tensor_in(x)?, axis))
-}
-
-/// The inputs are x, and the weight and the bias where they are given.
-#[wasm_bindgen(js_name = layerNorm)]
-pub fn layer_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let given = tensors_in(inputs)?;
-    let [Some(x), weight, bias] = &given[..] else { unreachable!("x is given") };
-    result(ops::layer_norm(x, weight.as_ref(), bias.as_ref(), eps, axis))
-}
-
-/// The inputs are x, and the weight where it is given.
-#[wasm_bindgen(js_name = rmsNorm)]
-pub fn rms_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
-    let given = tensors_in(inputs)?;
-    let [Some(x), weight] = &given[..] else { unreachable!("x is given") };
-    result(ops::rms_norm(x, weight.as_ref(), eps, axis))
-}
-
-/// The inputs are x, and the angles' cosines and sines.
-#[wasm_bindgen]
-pub fn rotary(inputs: &Array, interleaved: bool) -> Thrown<JsValue> {
-    let given = tensors_in(inputs)?;
-    let [Some(x), Some(cos), Some(sin)] = &given[..] else { unreachable!("they are given") };
-    result(ops::rotary(x, cos, sin, interleaved))
-}
-
-#[wasm_bindgen]
 pub fn sinusoidal(n: usize, d_model: usize, max_bytes: f64) -> Thrown<JsValue> {
     count(n as f64 * d_model as f64, max_bytes)?;
     Ok(tensor_out(&attnscope::sinusoidal(n, d_model)))
-}
-
-#[wasm_bindgen]
-pub fn activation(x: &JsValue, name: JsValue) -> Thrown<JsValue> {
-    Ok(tensor_out(&ops::activation(&tensor_in(x)?, read(name)?)))
 }

@@ -1,10 +1,12 @@
 //! Values across the wall: tensors as copies, options as typed objects.
 
-use attnscope::{Plain, Tensor};
+use attnscope::families::Target;
+use attnscope::{AttnError, Plain, Tensor};
 use js_sys::{Array, Float32Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::throw;
+use crate::read::read;
 
 /// A result whose error is what JavaScript throws.
 pub type Thrown<T> = Result<T, JsValue>;
@@ -89,6 +91,16 @@ pub fn limit(max_bytes: f64) -> usize {
     max_bytes as usize
 }
 
+/// How many numbers are asked for, where they fit.
+pub fn count(size: f64, max_bytes: f64) -> Thrown<usize> {
+    let needed = 4.0 * size;
+    if needed <= max_bytes && size <= f64::from(u32::MAX) {
+        Ok(size as usize)
+    } else {
+        Err(throw(Box::new(AttnError::TooLarge { needed: needed as u64, max_bytes: max_bytes as u64 })))
+    }
+}
+
 /// A state dict of `[name, tensor]` pairs.
 pub fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
     entries
@@ -98,6 +110,24 @@ pub fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
             Ok((entry.get(0).as_string().unwrap_or_default(), tensor_in(&entry.get(1))?))
         })
         .collect()
+}
+
+/// `[kind, is_decoder, n_heads, [name, shape] of each parameter]`
+pub fn target_out(target: &Target) -> Array {
+    let shapes: Array = target.shapes.iter().map(|(name, shape)| Array::of2(&name.into(), &list(shape))).collect();
+    Array::of4(&plain(target.kind), &target.is_decoder.into(), &target.n_heads.into(), &shapes)
+}
+
+/// What [`target_out`] gave.
+pub fn target_in(target: &Array) -> Thrown<Target> {
+    let number = |value: JsValue| value.as_f64().unwrap_or_default() as usize;
+    let shapes = target.get(3).unchecked_into::<Array>().into_iter().map(|entry| {
+        let entry: Array = entry.unchecked_into();
+        let shape = entry.get(1).unchecked_into::<Array>().iter().map(number).collect();
+        (entry.get(0).as_string().unwrap_or_default(), shape)
+    });
+    let (is_decoder, n_heads, shapes) = (target.get(1).is_truthy(), number(target.get(2)), shapes.collect());
+    Ok(Target { kind: read(target.get(0))?, is_decoder, n_heads, shapes })
 }
 
 /// `[name, tensor]` pairs of a state dict.

@@ -1,10 +1,10 @@
 //! An engine error as a JavaScript error that carries its code and details; the package turns it into an `AttnError`.
 
-use attnscope::AttnError;
+use attnscope::{AttnError, Tensor};
 use js_sys::{Error, Reflect};
 use wasm_bindgen::prelude::*;
 
-use crate::convert::plain;
+use crate::convert::{Thrown, plain, tensor_out};
 
 /// The JavaScript error of an engine error.
 pub fn throw(error: Box<AttnError>) -> JsValue {
@@ -14,4 +14,9 @@ pub fn throw(error: Box<AttnError>) -> JsValue {
         let _ = Reflect::set(&thrown, &name.into(), &value);
     }
     thrown.into()
+}
+
+/// A tensor that was asked for.
+pub fn result(tensor: attnscope::Result<Tensor>) -> Thrown<JsValue> {
+    tensor.map(|tensor| tensor_out(&tensor)).map_err(throw)
 }

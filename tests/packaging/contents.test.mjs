@@ -49,7 +49,7 @@ test.skipIf(toolchain()?.flags.length === 0)("its engines are small", () => {
 
 test("its notice names all that is compiled or bundled into it", () => {
   const notice = readFileSync(path.join(installed, "NOTICE"), "utf8");
-  const bindings = ["attnscope-bindings", "attnscope-files-bindings", "attnscope-gpu"].flatMap((crate) => [
+  const bindings = ["attnscope-bindings", "attnscope-analysis", "attnscope-files-bindings", "attnscope-gpu"].flatMap((crate) => [
     "-p",
     crate,
   ]);
@@ -73,7 +73,7 @@ test("says which sources its WebAssembly was compiled from", () => {
           .flatMap((name) => filesUnder(`${at}/${name}`))
       : [at];
   const hash = createHash("sha256");
-  for (const file of ["Cargo.toml", "Cargo.lock", "src", "files", "boundary", "bindings", "gpu"].flatMap(filesUnder)) {
+  for (const file of ["Cargo.toml", "Cargo.lock", "src", "files", "boundary", "bindings", "analysis", "gpu"].flatMap(filesUnder)) {
     hash.update(`\0${file}\0`).update(readFileSync(path.join(repository, file)));
   }
   const script = `import { createEngine } from "attnscope";
@@ -92,7 +92,7 @@ test.skipIf(!consumers)("publint finds nothing", async () => {
 
 test.skipIf(!consumers)("Are The Types Wrong finds nothing", () => {
   const attw = path.join(consumers, "node_modules/@arethetypeswrong/cli/dist/index.js");
-  const untyped = ["global", "anywidget", "gpu", "engine.wasm", "engine-relaxed.wasm", "files.wasm"];
+  const untyped = ["global", "anywidget", "gpu", "engine.wasm", "engine-relaxed.wasm", "analysis.wasm", "files.wasm"];
   const options = ["--profile", "esm-only", "--no-definitely-typed", "--exclude-entrypoints", ...untyped];
   const { status, stdout } = spawnSync(process.execPath, [attw, tarball, ...options], { encoding: "utf8" });
   expect(status, stdout).toBe(0);

@@ -22,9 +22,10 @@ const file: Home = {
   state: state === "" ? null : state,
   isResumed: visit?.type !== "navigate",
   engineOptions: async () => {
-    const [wasm, filesWasm] = await Promise.all([unpacked(content("engine")), unpacked(content("files"))]);
+    const parts = ["engine", "analysis", "files"].map((id) => unpacked(content(id)));
+    const [wasm, analysisWasm, filesWasm] = await Promise.all(parts);
     // The script for graphics processors would be one more, which the file's policy does not let in.
-    return { backend: "cpu", wasm, filesWasm, worker: () => new EngineWorker() };
+    return { backend: "cpu", wasm, analysisWasm, filesWasm, worker: () => new EngineWorker() };
   },
   page: async () => page,
   stored: (key) => stored(keyOf(key), "sessionStorage"),

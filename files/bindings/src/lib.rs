@@ -1,9 +1,9 @@
-//! Files of tensors as a WebAssembly module of its own, loaded when the first file comes.
+//! Files of tensors, and state dicts of other families: a WebAssembly module of its own, loaded when the first of these comes.
 
 #![allow(missing_docs)]
 
 use attnscope::AttnError;
-use attnscope_boundary::{Thrown, dict_in, dict_out, limit, throw};
+use attnscope_boundary::{Thrown, dict_in, dict_out, limit, target_in, throw};
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -23,4 +23,10 @@ pub fn read_tensors(bytes: &Uint8Array, format: Option<String>, max_bytes: f64) 
 #[wasm_bindgen(js_name = writeTensors)]
 pub fn write_tensors(entries: &Array, format: &str) -> Thrown<Vec<u8>> {
     attnscope_files::write_tensors(&dict_in(entries)?, format.parse().map_err(throw)?).map_err(throw)
+}
+
+/// `[name, tensor]` of a dict of another family, with the names and layouts of the module whose target it is.
+#[wasm_bindgen(js_name = translateStateDict)]
+pub fn translate_state_dict(entries: &Array, target: &Array, layer: Option<usize>) -> Thrown<Array> {
+    target_in(target)?.translate(dict_in(entries)?, layer).map(dict_out).map_err(throw)
 }

@@ -1,12 +1,14 @@
-//! `engine.analysis`.
+//! `engine.analysis` and `engine.ops`, but for what the engine itself is needed for: a WebAssembly module of their own, loaded when it is
+//! first needed.
 
-use attnscope::analysis;
+#![allow(missing_docs)]
+
+use attnscope::{analysis, ops};
+use attnscope_boundary::{
+    Thrown, limit, object, optional_mask, plain, read, result, tensor_in, tensor_out, tensors_in, throw,
+};
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
-
-use crate::read::options;
-use crate::{RawAttention, limit, optional_mask, result};
-use attnscope_boundary::{Thrown, object, plain, tensor_in, tensor_out, tensors_in, throw};
 
 #[wasm_bindgen]
 pub fn entropy(weights: &JsValue) -> Thrown<JsValue> {
@@ -65,12 +67,40 @@ pub fn moved(inputs: &Array) -> Thrown<Array> {
 }
 
 #[wasm_bindgen]
-impl RawAttention {
-    pub fn ablate(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<JsValue> {
-        let given = tensors_in(inputs)?;
-        let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
-        let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
-        let (key, value, mask) = (key.as_ref(), value.as_ref(), mask.as_ref());
-        result(analysis::ablate(&self.0, x, key, value, mask, &options, limit(max_bytes)))
-    }
+pub fn softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
+    result(ops::softmax(&tensor_in(x)?, axis))
+}
+
+#[wasm_bindgen(js_name = logSoftmax)]
+pub fn log_softmax(x: &JsValue, axis: isize) -> Thrown<JsValue> {
+    result(ops::log_softmax(&tensor_in(x)?, axis))
+}
+
+/// The inputs are x, and the weight and the bias where they are given.
+#[wasm_bindgen(js_name = layerNorm)]
+pub fn layer_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
+    let [Some(x), weight, bias] = &given[..] else { unreachable!("x is given") };
+    result(ops::layer_norm(x, weight.as_ref(), bias.as_ref(), eps, axis))
+}
+
+/// The inputs are x, and the weight where it is given.
+#[wasm_bindgen(js_name = rmsNorm)]
+pub fn rms_norm(inputs: &Array, eps: f32, axis: isize) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
+    let [Some(x), weight] = &given[..] else { unreachable!("x is given") };
+    result(ops::rms_norm(x, weight.as_ref(), eps, axis))
+}
+
+/// The inputs are x, and the angles' cosines and sines.
+#[wasm_bindgen]
+pub fn rotary(inputs: &Array, interleaved: bool) -> Thrown<JsValue> {
+    let given = tensors_in(inputs)?;
+    let [Some(x), Some(cos), Some(sin)] = &given[..] else { unreachable!("they are given") };
+    result(ops::rotary(x, cos, sin, interleaved))
+}
+
+#[wasm_bindgen]
+pub fn activation(x: &JsValue, name: JsValue) -> Thrown<JsValue> {
+    Ok(tensor_out(&ops::activation(&tensor_in(x)?, read(name)?)))
 }

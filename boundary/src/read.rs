@@ -1,9 +1,12 @@
 //! JavaScript values as the engine reads them.
 
+use attnscope::Mask;
 use attnscope::given::{self, Given, Read};
-use attnscope_boundary::{Thrown, throw};
 use js_sys::{Array, ArrayBuffer, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
+
+use crate::convert::Thrown;
+use crate::error::throw;
 
 /// An options object. `also` are the options that the package reads itself, for the message alone.
 pub fn options<T: Read>(value: JsValue, also: &[&str]) -> Thrown<T> {
@@ -14,6 +17,11 @@ pub fn options<T: Read>(value: JsValue, also: &[&str]) -> Thrown<T> {
 /// A mask's rule, or a word of a few.
 pub fn read<T: Read>(value: JsValue) -> Thrown<T> {
     given::read(&Value(value), "value").map_err(throw)
+}
+
+/// A mask, where there is one.
+pub fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
+    if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
 }
 
 struct Value(JsValue);

@@ -1,0 +1,512 @@
+//! State dicts of other families: their names and layouts become ours.
+//!
+//! An entry's name is read from the left: wrappers are dropped, a numbered container gives the layer, and what is left is a
+//! path inside the block, looked up in the tables below.
+
+use crate::error::{AttnError, Result};
+use crate::given::words;
+use crate::state_dict::{StateDict, bad, shape};
+use crate::tensor::Tensor;
+use crate::text::Listed;
+
+/// What stands in front of a model's own names.
+const WRAPPERS: [&str; 17] = [
+    "module",
+    "_orig_mod",
+    "state_dict",
+    "model_state_dict",
+    "base_model",
+    "model",
+    "language_model",
+    "text_model",
+    "vision_model",
+    "bert",
+    "roberta",
+    "distilbert",
+    "transformer",
+    "gpt_neox",
+    "vit",
+    "encoder",
+    "decoder",
+];
+
+/// What counts the layers: a number follows.
+const CONTAINERS: [&str; 6] = ["layers", "layer", "h", "block", "blocks", "blk"];
+
+/// Parts of whole models that no module here has: embeddings, heads, an optimizer's numbers.
+const OUTSIDE: [&str; 16] = [
+    "embeddings",
+    "embed_tokens",
+    "embed_positions",
+    "embed_in",
+    "embed_out",
+    "wte",
+    "wpe",
+    "shared",
+    "token_embd",
+    "rope_freqs",
+    "pooler",
+    "lm_head",
+    "cls",
+    "classifier",
+    "optimizer",
+    "optimizer_state_dict",
+];
+
+/// Entries that are no parameters: the head of llama.cpp's models, causal masks and frequencies, which are computed here, and the distances' bias
+/// of T5, which is a mask here (`Mask::Relative`).
+const NO_PARAMETERS: [&str; 8] = [
+    "output.weight",
+    "attn.bias",
+    "attn.masked_bias",
+    "attention.bias",
+    "attention.masked_bias",
+    "attention.rotary_emb.inv_freq",
+    "self_attn.rotary_emb.inv_freq",
+    "layer.0.SelfAttention.relative_attention_bias.weight",
+];
+
+/// What the norm behind a stack is called.
+const FINAL_NORMS: [&str; 7] =
+    ["norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "layer_norm", "output_norm"];
+
+/// The attention inside a block, longer names first, and ours.
+const ATTENTIONS: [(&str, &str); 11] = [
+    ("attention.self", "attention."),
+    ("attention.attention", "attention."),
+    ("layer.0.SelfAttention", "attention."),
+    ("layer.1.EncDecAttention", "cross_attention."),
+    ("cross_attention", "cross_attention."),
+    ("multihead_attn", "cross_attention."),
+    ("encoder_attn", "cross_attention."),
+    ("attention", "attention."),
+    ("self_attn", "attention."),
+    ("self_attention", "attention."),
+    ("attn", "attention."),
+];
+
+/// How a tensor of theirs becomes ours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Layout {
+    /// As it is.
+    Same,
+    /// `[in, out]`, as GPT-2's Conv1D keeps it.
+    Transposed,
+    /// The rows of several of ours below each other.
+    Fused,
+    /// `Fused`, and `Transposed`.
+    FusedTransposed,
+    /// The rows of query, key and value by turns, head by head, as in GPT-NeoX.
+    FusedByHead,
+    /// The halves of each head's rows by turns, as llama.cpp orders them for its RoPE.
+    HalvesByTurns,
+}
+
+/// Their path, ours, and the layout.
+type Entry = (&'static str, &'static [&'static str], Layout);
+
+/// Inside an attention.
+const MEMBERS: [Entry; 42] = {
+    use Layout::*;
+    [
+        ("query", &["query"], Same),
+        ("query_linear", &["query"], Same),
+        ("W_Q", &["query"], Same),
+        ("q_proj", &["query"], Same),
+        ("q_lin", &["query"], Same),
+        ("q", &["query"], Same),
+        ("key", &["key"], Same),
+        ("key_linear", &["key"], Same),
+        ("W_K", &["key"], Same),
+        ("k_proj", &["key"], Same),
+        ("k_lin", &["key"], Same),
+        ("k", &["key"], Same),
+        ("value", &["value"], Same),
+        ("value_linear", &["value"], Same),
+        ("W_V", &["value"], Same),
+        ("v_proj", &["value"], Same),
+        ("v_lin", &["value"], Same),
+        ("v", &["value"], Same),
+        ("out", &["out"], Same),
+        ("out_linear", &["out"], Same),
+        ("linear", &["out"], Same),
+        ("fc", &["out"], Same),
+        ("out_proj", &["out"], Same),
+        ("o_proj", &["out"], Same),
+        ("out_lin", &["out"], Same),
+        ("o", &["out"], Same),
+        ("dense", &["out"], Same),
+        ("output.dense", &["out"], Same),
+        ("c_proj", &["out"], Transposed),
+        ("q_norm", &["query_norm"], Same),
+        ("query_norm", &["query_norm"], Same),
+        ("k_norm", &["key_norm"], Same),
+        ("key_norm", &["key_norm"], Same),
+        ("bias_k", &["bias_k"], Same),
+        ("bias_v", &["bias_v"], Same),
+        ("norm", &["norm"], Same),
+        ("layer_norm", &["norm"], Same),
+        ("output.LayerNorm", &["norm"], Same),
+        ("in_proj", &["query", "key", "value"], Fused),
+        ("qkv_proj", &["query", "key", "value"], Fused),
+        ("c_attn", &["query", "key", "value"], FusedTransposed),
+        ("query_key_value", &["query", "key", "value"], FusedByHead),
+    ]
+};
+
+/// Inside a block, beside its attentions. The last norm is the feed-forward network's: `norm2`, in a decoder `norm3`.
+const BLOCK: [Entry; 50] = {
+    use Layout::*;
+    const NORM1: &[&str] = &["norm1"];
+    const NORM2: &[&str] = &["norm2"];
+    const LAST_NORM: &[&str] = &["last_norm"];
+    const LINEAR1: &[&str] = &["linear1"];
+    const LINEAR2: &[&str] = &["linear2"];
+    const GATE: &[&str] = &["gate"];
+    [
+        ("norm1", NORM1, Same),
+        ("ln_1", NORM1, Same),
+        ("sa_layer_norm", NORM1, Same),
+        ("attention.output.LayerNorm", NORM1, Same),
+        ("input_layernorm", NORM1, Same),
+        ("layernorm_before", NORM1, Same),
+        ("layer_norm1", NORM1, Same),
+        ("self_attn_layer_norm", NORM1, Same),
+        ("attn_norm", NORM1, Same),
+        ("layer.0.layer_norm", NORM1, Same),
+        ("norm2", NORM2, Same),
+        ("encoder_attn_layer_norm", NORM2, Same),
+        ("layer.1.layer_norm", NORM2, Same),
+        ("norm3", &["norm3"], Same),
+        ("layer.2.layer_norm", &["norm3"], Same),
+        ("ln_2", LAST_NORM, Same),
+        ("output_layer_norm", LAST_NORM, Same),
+        ("output.LayerNorm", LAST_NORM, Same),
+        ("post_attention_layernorm", LAST_NORM, Same),
+        ("layernorm_after", LAST_NORM, Same),
+        ("layer_norm2", LAST_NORM, Same),
+        ("final_layer_norm", LAST_NORM, Same),
+        ("ffn_norm", LAST_NORM, Same),
+        ("linear1", LINEAR1, Same),
+        ("intermediate.dense", LINEAR1, Same),
+        ("ffn.lin1", LINEAR1, Same),
+        ("fc1", LINEAR1, Same),
+        ("mlp.fc1", LINEAR1, Same),
+        ("mlp.c_fc", LINEAR1, Transposed),
+        ("mlp.dense_h_to_4h", LINEAR1, Same),
+        ("mlp.up_proj", LINEAR1, Same),
+        ("ffn_up", LINEAR1, Same),
+        ("wi", LINEAR1, Same),
+        ("wi_1", LINEAR1, Same),
+        ("gate", GATE, Same),
+        ("mlp.gate_proj", GATE, Same),
+        ("ffn_gate", GATE, Same),
+        ("wi_0", GATE, Same),
+        ("mlp.gate_up_proj", &["gate", "linear1"], Fused),
+        ("linear2", LINEAR2, Same),
+        ("output.dense", LINEAR2, Same),
+        ("ffn.lin2", LINEAR2, Same),
+        ("fc2", LINEAR2, Same),
+        ("mlp.fc2", LINEAR2, Same),
+        ("mlp.c_proj", LINEAR2, Transposed),
+        ("mlp.dense_4h_to_h", LINEAR2, Same),
+        ("mlp.down_proj", LINEAR2, Same),
+        ("ffn_down", LINEAR2, Same),
+        ("wo", LINEAR2, Same),
+        ("attn_output", &["attention.out"], Same),
+    ]
+};
+
+/// llama.cpp's projections, which carry no container's name.
+const GGUF: [Entry; 3] = [
+    ("attn_q", &["attention.query"], Layout::HalvesByTurns),
+    ("attn_k", &["attention.key"], Layout::HalvesByTurns),
+    ("attn_v", &["attention.value"], Layout::Same),
+];
+
+/// The module that a dict is loaded into.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// What it is.
+    pub kind: Kind,
+    /// Whether its blocks look at a memory.
+    pub is_decoder: bool,
+    /// The number of heads.
+    pub n_heads: usize,
+    /// The names and shapes of its parameters, in its order.
+    pub shapes: Vec<(String, Vec<usize>)>,
+}
+
+/// What holds the parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Multi-head attention.
+    Attention,
+    /// A block.
+    Block,
+    /// Several blocks.
+    Stack,
+}
+
+words!(Kind: Attention, Block, Stack);
+
+/// An entry's name, read.
+struct Name<'a> {
+    is_decoders: Option<bool>,
+    layer: Option<usize>,
+    path: &'a str,
+}
+
+impl<'a> Name<'a> {
+    fn read(name: &'a str) -> Self {
+        let mut read = Self { is_decoders: None, layer: None, path: name };
+        while let Some((first, rest)) = read.path.split_once('.')
+            && WRAPPERS.contains(&first)
+        {
+            match first {
+                "encoder" => read.is_decoders = Some(false),
+                "decoder" => read.is_decoders = Some(true),
+                _ => {}
+            }
+            read.path = rest;
+        }
+        let inside =
+            read.path.split_once('.').filter(|(first, _)| CONTAINERS.contains(first)).map(|(_, inside)| inside);
+        for path in [Some(read.path), inside].into_iter().flatten() {
+            if let Some((number, rest)) = path.split_once('.')
+                && let Ok(layer) = number.parse()
+            {
+                (read.layer, read.path) = (Some(layer), rest);
+                break;
+            }
+        }
+        read
+    }
+
+    /// The path, and `weight`, `bias` or nothing, as the entry is called here.
+    fn leaf(&self) -> (&'a str, &'static str) {
+        let (before, last) = self.path.rsplit_once('.').unwrap_or(("", self.path));
+        // torch.nn.MultiheadAttention says some of these in one word.
+        let without = |leaf| self.path.strip_suffix(leaf).unwrap_or_default();
+        match last {
+            "weight" | "gamma" => (before, "weight"),
+            "bias" | "beta" => (before, "bias"),
+            "in_proj_weight" | "q_proj_weight" | "k_proj_weight" | "v_proj_weight" => (without("_weight"), "weight"),
+            "in_proj_bias" => (without("_bias"), "bias"),
+            _ => (self.path, ""),
+        }
+    }
+}
+
+impl Target {
+    /// The module's own names and layouts for those of a dict, with all its parameters and nothing else; of a dict with several layers those
+    /// of `layer`, where the module is no stack.
+    ///
+    /// # Errors
+    /// `bad_state_dict` naming the first entry that is missing, extra or of the wrong shape; `invalid_option` for a layer of a stack.
+    pub fn translate(&self, dict: StateDict, layer: Option<usize>) -> Result<StateDict> {
+        if let (Kind::Stack, Some(layer)) = (self.kind, layer) {
+            return Err(AttnError::option("layer", layer, "none: a stack takes every layer"));
+        }
+        let mut places: Vec<usize> = (0..self.shapes.len()).collect();
+        places.sort_unstable_by_key(|&at| &self.shapes[at].0);
+        let reader = Reader { target: self, layer, places: &places };
+        reader.check_layers(&dict)?;
+        let has_own_side = dict.iter().any(|(name, _)| Name::read(name).is_decoders == Some(self.is_decoder));
+        // Beside each of the shapes: (the name it came under, the tensor)
+        let mut entries: Vec<Option<(String, Tensor)>> = self.shapes.iter().map(|_| None).collect();
+        for (name, tensor) in dict {
+            let read = Name::read(&name);
+            let is_other_side = read.is_decoders == Some(!self.is_decoder) && has_own_side;
+            let is_other_layer = layer.is_some() && read.layer != layer;
+            if is_other_side || is_other_layer {
+                continue;
+            }
+            for (ours, tensor) in reader.translate(&name, read, tensor)? {
+                let Some(at) = reader.place(&ours) else { return Err(reader.unknown(&name)) };
+                if let Some((earlier, _)) = &entries[at] {
+                    return Err(bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once"));
+                }
+                entries[at] = Some((name.clone(), tensor));
+            }
+        }
+        let ours = self.shapes.iter().zip(entries).map(|((ours, expected), entry)| match entry {
+            None => Err(bad(ours, "nothing".into(), &shape(expected))),
+            Some((theirs, tensor)) if tensor.shape != *expected => {
+                Err(bad(&theirs, shape(&tensor.shape), &shape(expected)))
+            }
+            Some((_, tensor)) => Ok((ours.clone(), tensor)),
+        });
+        ours.collect()
+    }
+}
+
+struct Reader<'a> {
+    target: &'a Target,
+    /// The one layer to take.
+    layer: Option<usize>,
+    /// Where the target's shapes stand, in the order of their names.
+    places: &'a [usize],
+}
+
+impl Reader<'_> {
+    fn place(&self, name: &str) -> Option<usize> {
+        let shapes = &self.target.shapes;
+        self.places.binary_search_by(|&at| shapes[at].0[..].cmp(name)).ok().map(|found| self.places[found])
+    }
+
+    /// A module that is no stack takes one layer.
+    fn check_layers(&self, dict: &StateDict) -> Result<()> {
+        if self.target.kind == Kind::Stack {
+            return Ok(());
+        }
+        let mut layers: Vec<usize> = Vec::new();
+        for layer in dict.iter().filter_map(|(name, _)| Name::read(name).layer) {
+            let at = layers.partition_point(|&before| before < layer);
+            if layers.get(at) != Some(&layer) {
+                layers.insert(at, layer);
+            }
+        }
+        let found = || format!("layers {{{}}}", layers.iter().map(usize::to_string).collect::<Vec<_>>().join(", "));
+        match self.layer {
+            Some(layer) if !layers.contains(&layer) => {
+                Err(bad(&format!("layer {layer}"), found(), "a layer that is there"))
+            }
+            None if layers.len() > 1 => Err(bad("layers", found(), "one, or the option layer")),
+            _ => Ok(()),
+        }
+    }
+
+    /// One of their entries as one or several of ours; none where it is known to be no parameter of a module here.
+    fn translate(&self, name: &str, read: Name, tensor: Tensor) -> Result<StateDict> {
+        let outermost = read.path.split('.').next().unwrap_or_default();
+        let is_outside = read.layer.is_none() && OUTSIDE.contains(&outermost) && self.target.kind != Kind::Attention;
+        if is_outside || NO_PARAMETERS.contains(&read.path) {
+            return Ok(vec![]);
+        }
+        let (path, leaf) = read.leaf();
+        let Some((attention, ours, layout)) = self.find(path, read.layer) else {
+            if self.target.kind == Kind::Attention && self.layer.is_some() {
+                return Ok(vec![]);
+            }
+            return Err(self.unknown(name));
+        };
+        let prefix = match (self.target.kind, read.layer) {
+            (Kind::Stack, Some(layer)) => format!("layers.{layer}."),
+            _ => String::new(),
+        };
+        let dot = if leaf.is_empty() { "" } else { "." };
+        let ours: Vec<String> = ours.iter().map(|ours| format!("{prefix}{attention}{ours}{dot}{leaf}")).collect();
+        if ours.iter().any(|ours| self.place(ours).is_none()) {
+            return Err(self.unknown(name));
+        }
+        self.rearrange(name, ours, layout, tensor)
+    }
+
+    fn unknown(&self, name: &str) -> Box<AttnError> {
+        let known: Vec<&str> = self.places.iter().map(|&at| &self.target.shapes[at].0[..]).collect();
+        bad(name, "an entry that the module does not have".into(), &format!("one of {}", known.join(", ")))
+    }
+
+    /// The attention that ours lie in, with its dot, our paths for theirs, and the layout.
+    fn find(&self, path: &str, layer: Option<usize>) -> Option<(&'static str, &'static [&'static str], Layout)> {
+        let member = |path: &str| MEMBERS.iter().find(|(theirs, ..)| *theirs == path);
+        let kind = self.target.kind;
+        if kind == Kind::Attention {
+            let inside = ATTENTIONS.iter().find_map(|(theirs, _)| path.strip_prefix(theirs)?.strip_prefix('.'));
+            let (_, ours, layout) = [inside, Some(path)].into_iter().flatten().find_map(member)?;
+            return Some(("", ours, *layout));
+        }
+        if path == "positions" && layer.is_none() {
+            return Some(("", &["positions"], Layout::Same));
+        }
+        if kind == Kind::Stack && layer.is_none() {
+            return FINAL_NORMS.contains(&path).then_some(("", &["norm"], Layout::Same));
+        }
+        // T5 numbers the parts of a block; the last is the feed-forward network.
+        let short = match path.rsplit_once('.') {
+            Some((before, last)) if before.ends_with("DenseReluDense") => last,
+            _ => path,
+        };
+        if let Some((_, ours, layout)) = BLOCK.iter().chain(&GGUF).find(|(theirs, ..)| *theirs == short) {
+            let ours: &[&str] = match *ours {
+                ["last_norm"] if self.target.is_decoder => &["norm3"],
+                ["last_norm"] => &["norm2"],
+                ours => ours,
+            };
+            return Some(("", ours, *layout));
+        }
+        ATTENTIONS.iter().find_map(|(theirs, attention)| {
+            let (_, ours, layout) = member(path.strip_prefix(theirs)?.strip_prefix('.')?)?;
+            Some((*attention, *ours, *layout))
+        })
+    }
+
+    fn rearrange(&self, name: &str, ours: Vec<String>, layout: Layout, tensor: Tensor) -> Result<StateDict> {
+        let tensor = match layout {
+            Layout::Transposed | Layout::FusedTransposed => transposed(tensor),
+            _ => tensor,
+        };
+        let rows = |ours: &str| self.place(ours).map_or(0, |at| self.target.shapes[at].1[0]);
+        match layout {
+            Layout::Same | Layout::Transposed => Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect()),
+            Layout::HalvesByTurns => {
+                let query =
+                    match ours[0].rsplit_once('.').and_then(|(path, leaf)| Some((path.strip_suffix("key")?, leaf))) {
+                        Some((attention, leaf)) => rows(&[attention, "query.", leaf].concat()),
+                        None => rows(&ours[0]),
+                    };
+                let width = query / self.target.n_heads;
+                if !tensor.shape[0].is_multiple_of(width) || width < 2 {
+                    return Err(bad(name, shape(&tensor.shape), &format!("whole heads of {width} rows")));
+                }
+                let half = width / 2;
+                let order = (0..tensor.shape[0]).map(|row| {
+                    let (head, at) = (row / width, row % width);
+                    head * width + 2 * (at % half) + at / half
+                });
+                Ok(vec![(ours[0].clone(), picked(&tensor, &order.collect::<Vec<_>>()))])
+            }
+            Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
+                let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
+                if parts.iter().sum::<usize>() != tensor.shape[0] {
+                    let expected = format!("{} rows below each other for {}", Listed(&parts), ours.join(", "));
+                    return Err(bad(name, shape(&tensor.shape), &expected));
+                }
+                let total = tensor.shape[0];
+                let mut start = 0;
+                let split = ours.into_iter().zip(parts).map(|(ours, rows)| {
+                    let order: Vec<usize> = if layout == Layout::FusedByHead {
+                        let (width, part) = (rows / self.target.n_heads, start / rows);
+                        (0..rows).map(|row| (3 * (row / width) + part) * width + row % width).collect()
+                    } else {
+                        (start..start + rows).collect()
+                    };
+                    start += rows;
+                    (ours, order)
+                });
+                let split: Vec<_> = split.collect();
+                if split.iter().flat_map(|(_, order)| order).any(|&row| row >= total) {
+                    return Err(bad(name, shape(&tensor.shape), "query, key and value of one size"));
+                }
+                Ok(split.into_iter().map(|(ours, order)| (ours, picked(&tensor, &order))).collect())
+            }
+        }
+    }
+}
+
+fn transposed(tensor: Tensor) -> Tensor {
+    let [rows, columns] = tensor.shape[..] else { return tensor };
+    let data = (0..rows * columns).map(|at| tensor.data[at % rows * columns + at / rows]).collect();
+    Tensor { shape: vec![columns, rows], data }
+}
+
+/// Some of a tensor's rows, in this order.
+fn picked(tensor: &Tensor, rows: &[usize]) -> Tensor {
+    let width = tensor.data.len() / tensor.shape[0];
+    let mut data = Vec::with_capacity(rows.len() * width);
+    rows.iter().for_each(|row| data.extend_from_slice(&tensor.data[row * width..][..width]));
+    let mut shape = tensor.shape.clone();
+    shape[0] = rows.len();
+    Tensor { shape, data }
+}
