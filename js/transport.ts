@@ -2,8 +2,8 @@
 import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
-import { isTensor } from "./tensor.ts";
 import type { PartSources } from "./parts.ts";
+import { isTensor } from "./tensor.ts";
 import type { Join } from "./threads.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";

@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { compile, fail, run, toolchain } from "./cargo.mjs";
+import { withoutClosures } from "./closures.mjs";
 import { Names, renamed } from "./names.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
@@ -117,11 +118,13 @@ function wasm(crate, variant, glue, binary, names = new Names()) {
   const options = ["--experimental-reset-state-function", "--omit-default-module-path", "--target", "web"];
   run(XTASK, ["bindgen", compiled, ...options, "--out-dir", out, "--out-name", glue]);
   const to = `js/wasm/${binary}.wasm`;
-  writeFileSync(to, renamed(readFileSync(`${out}/${glue}_bg.wasm`), names));
+  const script = readFileSync(`${out}/${glue}.js`, "utf8");
+  if (/make\w*Closure/.test(script)) fail(`${crate} hands a closure over, which would be emptied`);
+  writeFileSync(to, renamed(withoutClosures(readFileSync(`${out}/${glue}_bg.wasm`)), names));
   // Nothing lies in the first kilobyte but the end of the stack.
   const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
   npx("binaryen/bin/wasm-opt", ...small, ...OPTIMIZING[variant], to, "-o", to);
-  writeFileSync(`js/wasm/${glue}.js`, withNames(readFileSync(`${out}/${glue}.js`, "utf8"), names));
+  writeFileSync(`js/wasm/${glue}.js`, withNames(script, names));
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
   // left out.
   const types = readFileSync(`${out}/${glue}.d.ts`, "utf8");

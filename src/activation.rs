@@ -20,7 +20,7 @@ pub fn activate(activation: Activation, x: f32) -> f32 {
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (wide + 0.044_715 * wide.powi(3));
             (0.5 * wide * (1.0 + inner.tanh())) as f32
         }
-        Activation::Silu => (wide / (1.0 + (-wide).exp())) as f32,
+        Activation::Silu => (wide / (1.0 + libm::exp(-wide))) as f32,
     }
 }
 

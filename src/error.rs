@@ -3,7 +3,7 @@
 /// The engine's result. The error is kept small behind a pointer, for it is handed on at almost every step.
 pub type Result<T> = std::result::Result<T, Box<AttnError>>;
 
-use std::fmt::Display;
+use std::fmt::{Display, Formatter};
 
 use crate::plain::Plain;
 use crate::text::Listed;
@@ -52,33 +52,54 @@ impl ErrorCode {
 }
 
 impl Display for ErrorCode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
 /// Every refusal of the engine. The message names the argument, what was found and what was expected;
 /// as a plain value, an error is its details.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum AttnError {
-    #[error("{argument}: found {found}, expected {expected}")]
-    InvalidTensor { argument: String, found: String, expected: String },
-    #[error("{argument}: found shape {}, expected {expected}", Listed(found))]
-    ShapeMismatch { argument: String, found: Vec<usize>, expected: String },
-    #[error("dModel {d_model} is not divisible by nHeads {n_heads}; choose sizes that divide, or give dK and dV")]
-    NotDivisible { d_model: usize, n_heads: usize },
-    #[error("option {option}: found {found}, expected {expected}")]
-    InvalidOption { option: String, found: String, expected: String },
-    #[error("the mask of shape {} does not fit scores of shape {}; expected {expected}", Listed(mask), Listed(scores))]
-    MaskShape { mask: Vec<usize>, scores: Vec<usize>, expected: String },
-    #[error("stage {stage} of layer {layer} was not kept; available: {}", available.join(", "))]
-    NoSuchStage { stage: String, layer: usize, available: Vec<String> },
-    #[error("the call needs {needed} bytes, more than maxBytes {max_bytes}")]
-    TooLarge { needed: u64, max_bytes: u64 },
-    #[error("state dict entry {entry}: found {found}, expected {expected}")]
-    BadStateDict { entry: String, found: String, expected: String },
-    #[error("{format} file{}: found {found}, expected {expected}", place(*offset, *line, *column))]
+    InvalidTensor {
+        argument: String,
+        found: String,
+        expected: String,
+    },
+    ShapeMismatch {
+        argument: String,
+        found: Vec<usize>,
+        expected: String,
+    },
+    NotDivisible {
+        d_model: usize,
+        n_heads: usize,
+    },
+    InvalidOption {
+        option: String,
+        found: String,
+        expected: String,
+    },
+    MaskShape {
+        mask: Vec<usize>,
+        scores: Vec<usize>,
+        expected: String,
+    },
+    NoSuchStage {
+        stage: String,
+        layer: usize,
+        available: Vec<String>,
+    },
+    TooLarge {
+        needed: u64,
+        max_bytes: u64,
+    },
+    BadStateDict {
+        entry: String,
+        found: String,
+        expected: String,
+    },
     BadFile {
         format: String,
         offset: Option<u64>,
@@ -89,84 +110,118 @@ pub enum AttnError {
     },
 }
 
-fn place(offset: Option<u64>, line: Option<usize>, column: Option<usize>) -> String {
-    let mut place = String::new();
-    for (name, at) in [("byte", offset), ("line", line.map(|at| at as u64)), ("column", column.map(|at| at as u64))] {
-        if let Some(at) = at {
-            place.extend([", ", name, " ", &at.to_string()]);
+impl std::error::Error for AttnError {}
+
+/// What an error knows, by name.
+type Details<'a> = [(&'static str, Detail<'a>)];
+
+enum Detail<'a> {
+    Text(&'a str),
+    Texts(&'a [String]),
+    Number(u64),
+    Sizes(&'a [usize]),
+    /// A part of a place in a file, and what messages call it.
+    Place(&'static str, Option<u64>),
+}
+
+use Detail::{Number, Place, Sizes, Text, Texts};
+
+impl AttnError {
+    /// Hands over the message, with details where their names stand in braces, and the details.
+    fn told(&self, tell: &mut dyn FnMut(&str, &Details)) {
+        match self {
+            Self::InvalidTensor { argument, found, expected } => tell(
+                "{argument}: found {found}, expected {expected}",
+                &[("argument", Text(argument)), ("found", Text(found)), ("expected", Text(expected))],
+            ),
+            Self::ShapeMismatch { argument, found, expected } => tell(
+                "{argument}: found shape {found}, expected {expected}",
+                &[("argument", Text(argument)), ("found", Sizes(found)), ("expected", Text(expected))],
+            ),
+            Self::NotDivisible { d_model, n_heads } => tell(
+                "dModel {dModel} is not divisible by nHeads {nHeads}; choose sizes that divide, or give dK and dV",
+                &[("dModel", Number(*d_model as u64)), ("nHeads", Number(*n_heads as u64))],
+            ),
+            Self::InvalidOption { option, found, expected } => tell(
+                "option {option}: found {found}, expected {expected}",
+                &[("option", Text(option)), ("found", Text(found)), ("expected", Text(expected))],
+            ),
+            Self::MaskShape { mask, scores, expected } => tell(
+                "the mask of shape {mask} does not fit scores of shape {scores}; expected {expected}",
+                &[("mask", Sizes(mask)), ("scores", Sizes(scores)), ("expected", Text(expected))],
+            ),
+            Self::NoSuchStage { stage, layer, available } => tell(
+                "stage {stage} of layer {layer} was not kept; available: {available}",
+                &[("stage", Text(stage)), ("layer", Number(*layer as u64)), ("available", Texts(available))],
+            ),
+            Self::TooLarge { needed, max_bytes } => tell(
+                "the call needs {needed} bytes, more than maxBytes {maxBytes}",
+                &[("needed", Number(*needed)), ("maxBytes", Number(*max_bytes))],
+            ),
+            Self::BadStateDict { entry, found, expected } => tell(
+                "state dict entry {entry}: found {found}, expected {expected}",
+                &[("entry", Text(entry)), ("found", Text(found)), ("expected", Text(expected))],
+            ),
+            Self::BadFile { format, offset, line, column, found, expected } => tell(
+                "{format} file{offset}{line}{column}: found {found}, expected {expected}",
+                &[
+                    ("format", Text(format)),
+                    ("offset", Place("byte", *offset)),
+                    ("line", Place("line", line.map(|line| line as u64))),
+                    ("column", Place("column", column.map(|column| column as u64))),
+                    ("found", Text(found)),
+                    ("expected", Text(expected)),
+                ],
+            ),
         }
     }
-    place
+}
+
+impl Display for AttnError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let mut told = String::new();
+        self.told(&mut |message, details| {
+            for (at, part) in message.split(['{', '}']).enumerate() {
+                match details.iter().find(|(name, _)| at % 2 == 1 && *name == part) {
+                    Some((_, detail)) => told.push_str(&detail.text()),
+                    None => told.push_str(part),
+                }
+            }
+        });
+        f.write_str(&told)
+    }
 }
 
 impl From<AttnError> for Plain {
     fn from(error: AttnError) -> Self {
-        use AttnError::*;
-        let mut details = Details(Vec::new());
-        match &error {
-            InvalidTensor { argument, found, expected } => {
-                details.texts(["argument", "found"], [argument, found], expected)
-            }
-            ShapeMismatch { argument, found, expected } => {
-                details.text("argument", argument);
-                details.sizes("found", found);
-                details.text("expected", expected);
-            }
-            InvalidOption { option, found, expected } => details.texts(["option", "found"], [option, found], expected),
-            MaskShape { mask, scores, expected } => {
-                details.sizes("mask", mask);
-                details.sizes("scores", scores);
-                details.text("expected", expected);
-            }
-            BadStateDict { entry, found, expected } => details.texts(["entry", "found"], [entry, found], expected),
-            BadFile { format, offset, line, column, found, expected } => {
-                details.text("format", format);
-                let [line, column] = [line, column].map(|at| at.map(|at| at as u64));
-                for (name, at) in [("offset", *offset), ("line", line), ("column", column)] {
-                    if let Some(at) = at {
-                        details.number(name, at);
-                    }
-                }
-                details.text("found", found);
-                details.text("expected", expected);
-            }
-            NotDivisible { d_model, n_heads } => {
-                details.number("dModel", *d_model as u64);
-                details.number("nHeads", *n_heads as u64);
-            }
-            NoSuchStage { stage, layer, available } => {
-                details.text("stage", stage);
-                details.number("layer", *layer as u64);
-                details.0.push(("available", available.clone().into()));
-            }
-            TooLarge { needed, max_bytes } => {
-                details.number("needed", *needed);
-                details.number("maxBytes", *max_bytes);
-            }
-        }
-        Self::Object(details.0)
+        let mut plain = Vec::new();
+        error.told(&mut |_, details| {
+            plain.extend(details.iter().filter_map(|(name, detail)| Some((*name, detail.plain()?))))
+        });
+        Self::Object(plain)
     }
 }
 
-struct Details(Vec<(&'static str, Plain)>);
-
-impl Details {
-    fn text(&mut self, name: &'static str, text: &str) {
-        self.0.push((name, Plain::Text(text.into())));
+impl Detail<'_> {
+    fn text(&self) -> String {
+        match *self {
+            Text(text) => text.into(),
+            Texts(texts) => texts.join(", "),
+            Number(number) => number.to_string(),
+            Sizes(sizes) => Listed(sizes).to_string(),
+            Place(name, at) => at.map_or_else(String::new, |at| [", ", name, " ", &at.to_string()].concat()),
+        }
     }
 
-    fn texts(&mut self, names: [&'static str; 2], texts: [&str; 2], expected: &str) {
-        self.text(names[0], texts[0]);
-        self.text(names[1], texts[1]);
-        self.text("expected", expected);
-    }
-
-    fn number(&mut self, name: &'static str, number: u64) {
-        self.0.push((name, number.into()));
-    }
-
-    fn sizes(&mut self, name: &'static str, sizes: &[usize]) {
-        self.0.push((name, sizes.to_vec().into()));
+    /// None for what is not known.
+    fn plain(&self) -> Option<Plain> {
+        match *self {
+            Text(text) => Some(Plain::Text(text.into())),
+            Texts(texts) => Some(texts.to_vec().into()),
+            Number(number) => Some(number.into()),
+            Sizes(sizes) => Some(sizes.to_vec().into()),
+            Place(_, at) => at.map(Plain::from),
+        }
     }
 }
 

@@ -183,7 +183,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             let x = |j: usize| number(source, &[batch, head, i, j]);
             let max = (0..step.shape[3]).map(x).fold(f64::NEG_INFINITY, f64::max);
             for j in 0..step.shape[3] {
-                terms.push(Term { label: j.to_string(), left: x(j), right: max, product: (x(j) - max).exp() });
+                terms.push(Term { label: j.to_string(), left: x(j), right: max, product: libm::exp(x(j) - max) });
             }
             constant("max", max);
             constant("sum", terms.iter().map(|term| term.product).sum());

@@ -4,7 +4,6 @@
 //! path inside the block, looked up in the tables below.
 
 use crate::error::{AttnError, Result};
-use crate::given::words;
 use crate::state_dict::{StateDict, bad, shape};
 use crate::tensor::Tensor;
 use crate::text::Listed;
@@ -248,7 +247,10 @@ pub enum Kind {
     Stack,
 }
 
-words!(Kind: Attention, Block, Stack);
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Attention, Self::Block, Self::Stack];
+}
 
 /// An entry's name, read.
 struct Name<'a> {

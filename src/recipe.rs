@@ -13,7 +13,7 @@ use crate::mask::ResolvedMask;
 use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
 use crate::trace::{Stage, StageInfo};
-use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend};
+use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend, capped};
 use attnscope_kernels::layer_norm::layer_norm_row;
 use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, Product, matmul_all};
 use attnscope_kernels::rms_norm::rms_norm_row;
@@ -671,7 +671,7 @@ impl Recipe {
             }
             Made::Softcap { from, cap } => {
                 self.elementwise(step, *from, rows, earlier, out, caller, &|_, rows| {
-                    rows.iter_mut().for_each(|x| *x = cap * (*x / cap).tanh());
+                    rows.iter_mut().for_each(|x| *x = capped(*x, *cap));
                 });
             }
             Made::Masked { from, mask: Some(mask), fill } => {

@@ -42,13 +42,21 @@ pub struct Linear {
 }
 
 /// [`Generator::randint`] was asked for integers from a range that holds none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("randint expects low < high, but got low = {low} and high = {high}")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmptyRange {
     /// The lowest integer asked for.
     pub low: i64,
     /// One above the highest integer asked for.
     pub high: i64,
+}
+
+impl std::error::Error for EmptyRange {}
+
+impl std::fmt::Display for EmptyRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { low, high } = self;
+        write!(f, "randint expects low < high, but got low = {low} and high = {high}")
+    }
 }
 
 impl Generator {

@@ -1,12 +1,11 @@
 //! Values across the wall: tensors as copies, options as typed objects.
 
-use attnscope::families::Target;
+use attnscope::families::{Kind, Target};
 use attnscope::{AttnError, Plain, Tensor};
 use js_sys::{Array, Float32Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::throw;
-use crate::read::read;
 
 /// A result whose error is what JavaScript throws.
 pub type Thrown<T> = Result<T, JsValue>;
@@ -112,14 +111,14 @@ pub fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
         .collect()
 }
 
-/// `[kind, is_decoder, n_heads, [name, shape] of each parameter]`
+/// `[kind, is_decoder, n_heads, [name, shape] of each parameter]`, the kind by its number.
 pub fn target_out(target: &Target) -> Array {
     let shapes: Array = target.shapes.iter().map(|(name, shape)| Array::of2(&name.into(), &list(shape))).collect();
-    Array::of4(&plain(target.kind), &target.is_decoder.into(), &target.n_heads.into(), &shapes)
+    Array::of4(&(target.kind as u32).into(), &target.is_decoder.into(), &target.n_heads.into(), &shapes)
 }
 
 /// What [`target_out`] gave.
-pub fn target_in(target: &Array) -> Thrown<Target> {
+pub fn target_in(target: &Array) -> Target {
     let number = |value: JsValue| value.as_f64().unwrap_or_default() as usize;
     let shapes = target.get(3).unchecked_into::<Array>().into_iter().map(|entry| {
         let entry: Array = entry.unchecked_into();
@@ -127,7 +126,7 @@ pub fn target_in(target: &Array) -> Thrown<Target> {
         (entry.get(0).as_string().unwrap_or_default(), shape)
     });
     let (is_decoder, n_heads, shapes) = (target.get(1).is_truthy(), number(target.get(2)), shapes.collect());
-    Ok(Target { kind: read(target.get(0))?, is_decoder, n_heads, shapes })
+    Target { kind: Kind::ALL[number(target.get(0))], is_decoder, n_heads, shapes }
 }
 
 /// `[name, tensor]` pairs of a state dict.

@@ -139,11 +139,16 @@ fn union(visible: &[Range<usize>]) -> Range<usize> {
     start / 8 * 8..seen.map(|range| range.end).max().unwrap_or(0)
 }
 
+/// cap · tanh(x / cap)
+pub fn capped(x: f32, cap: f32) -> f32 {
+    cap * f64::from(x / cap).tanh() as f32
+}
+
 /// A row's scores as softmax takes them; `at` is the place of its first number in the mask's matrices.
 fn score(row: &mut [f32], at: usize, mask: Option<HeadMask>, how: Weighing) {
     row.iter_mut().for_each(|x| *x *= how.scale);
     if how.softcap > 0.0 {
-        row.iter_mut().for_each(|x| *x = how.softcap * (*x / how.softcap).tanh());
+        row.iter_mut().for_each(|x| *x = capped(*x, how.softcap));
     }
     let Some(mask) = mask else { return };
     if let Some(bias) = mask.bias {

@@ -28,5 +28,5 @@ pub fn write_tensors(entries: &Array, format: &str) -> Thrown<Vec<u8>> {
 /// `[name, tensor]` of a dict of another family, with the names and layouts of the module whose target it is.
 #[wasm_bindgen(js_name = translateStateDict)]
 pub fn translate_state_dict(entries: &Array, target: &Array, layer: Option<usize>) -> Thrown<Array> {
-    target_in(target)?.translate(dict_in(entries)?, layer).map(dict_out).map_err(throw)
+    target_in(target).translate(dict_in(entries)?, layer).map(dict_out).map_err(throw)
 }

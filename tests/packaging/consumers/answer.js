@@ -7,7 +7,12 @@ export async function answer({ mask }, engine) {
   const { weights } = await engine.scaledDotProductAttention(x, x, x, { mask: mask.causal() });
   const drawn = await engine.torchGenerator(42).rand([2]);
   const [read] = Object.values(await engine.readTensors("[[1, 2], [3, 4]]", { format: "json" }));
-  return { weights: [...weights.data], drawn: [...drawn.data], read: [...read.data] };
+  const entropy = await engine.analysis.entropy(weights);
+  const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false });
+  await mha.loadStateDict({ in_proj_weight: [...x, [5, 6], [7, 8], ...x], "out_proj.weight": x });
+  const loaded = (await mha.stateDict())["key.weight"];
+  const results = { weights, drawn, read, entropy, loaded };
+  return Object.fromEntries(Object.entries(results).map(([name, { data }]) => [name, [...data]]));
 }
 
 /** What it computes on a graphics processor. */

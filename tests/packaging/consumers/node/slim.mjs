@@ -7,6 +7,7 @@ const codes = [];
 for (const options of [undefined, {}, { wasm: await part("engine"), worker: true }]) {
   await attnscope.createEngine(options).catch(({ code, details }) => codes.push([code, details.option]));
 }
-const engine = await attnscope.createEngine({ wasm: await part("engine"), filesWasm: await part("files") });
+const [wasm, analysisWasm, filesWasm] = await Promise.all(["engine", "analysis", "files"].map(part));
+const engine = await attnscope.createEngine({ wasm, analysisWasm, filesWasm });
 console.log(JSON.stringify({ ...(await answer(attnscope, engine)), codes }));
 engine.destroy();

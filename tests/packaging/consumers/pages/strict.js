@@ -4,6 +4,7 @@ import { answer } from "../answer.js";
 const wasm = "/node_modules/attnscope/dist/wasm";
 const engine = await attnscope.createEngine({
   wasm: `${wasm}/attnscope_simd128.wasm`,
+  analysisWasm: `${wasm}/attnscope_analysis.wasm`,
   filesWasm: `${wasm}/attnscope_files.wasm`,
   worker: () => new Worker("/node_modules/attnscope/dist/worker.js", { type: "module" }),
 });

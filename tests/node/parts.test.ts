@@ -1,0 +1,82 @@
+// The WebAssembly beside the engine's: what is said where it is not given or not what it should be, and that calls keep their order.
+import { readFile } from "node:fs/promises";
+import { AttnError } from "attnscope";
+import { createEngine, type Engine } from "attnscope/slim";
+import { expect, test } from "vitest";
+
+const bytesOf = (name: string) => readFile(new URL(`../../dist/wasm/attnscope_${name}.wasm`, import.meta.url));
+const identity = [
+  [1, 0],
+  [0, 1],
+];
+const x = [[5, 6]];
+/** Of PyTorch's names and fused, so that it is translated. */
+const torchs = { in_proj_weight: [...identity, ...identity, ...identity], "out_proj.weight": identity };
+
+async function withEngine<T>(parts: Record<string, unknown>, run: (engine: Engine) => Promise<T>): Promise<T> {
+  const engine = await createEngine({ wasm: await bytesOf("simd128"), backend: "cpu", ...parts });
+  return run(engine).finally(() => engine.destroy());
+}
+
+async function caught(run: Promise<unknown>): Promise<AttnError> {
+  const error = await run.then(() => undefined).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(AttnError);
+  return error as AttnError;
+}
+
+const calls: [string, string, (engine: Engine) => Promise<unknown>][] = [
+  ["analysisWasm", "no_engine", (engine) => engine.analysis.entropy(identity)],
+  ["analysisWasm", "no_engine", (engine) => engine.ops.softmax(identity)],
+  ["filesWasm", "bad_file", (engine) => engine.readTensors("1,2", { format: "csv" })],
+  [
+    "filesWasm",
+    "bad_file",
+    (engine) => engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false }).loadStateDict(torchs),
+  ],
+];
+
+test.each(calls)("a call that needs %s says so where it was not given", async (option, _, call) => {
+  const error = await withEngine({}, (engine) => caught(call(engine)));
+  expect(error).toMatchObject({ code: "invalid_option", details: { option } });
+});
+
+// Each is loaded once.
+test.each([0, 2].map((first) => calls[first]))(
+  "%s that is another's is %s, and the right one then does",
+  async (option, code, call) => {
+    const error = await withEngine({ [option]: await bytesOf("simd128") }, (engine) => caught(call(engine)));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain("could not be loaded");
+    const right = await bytesOf(option === "filesWasm" ? "files" : "analysis");
+    await withEngine({ [option]: right }, call);
+  },
+);
+
+test("a module's own names need no other part", async () => {
+  await withEngine({}, async (engine) => {
+    const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false });
+    const names = ["query", "key", "value", "out"].map((name) => [`${name}.weight`, identity]);
+    await mha.loadStateDict(Object.fromEntries(names));
+    expect([...(await mha.forward(x)).output.data]).toEqual(x[0]);
+    const { "out.weight": _, ...missing } = Object.fromEntries(names);
+    const error = await caught(mha.loadStateDict(missing));
+    expect(error).toMatchObject({ code: "bad_state_dict", details: { entry: "out.weight", found: "nothing" } });
+  });
+});
+
+test("what was asked first is done first, even where a part is loaded for it", async () => {
+  const parts = { analysisWasm: await bytesOf("analysis"), filesWasm: await bytesOf("files") };
+  await withEngine(parts, async (engine) => {
+    const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false, seed: 1 });
+    const loaded = mha.loadStateDict(torchs);
+    const after = mha.forward(x);
+    const order: string[] = [];
+    await Promise.all([
+      loaded.then(() => order.push("loaded")),
+      engine.analysis.entropy(identity).then(() => order.push("entropy")),
+      after.then(() => order.push("forward")),
+    ]);
+    expect(order).toEqual(["loaded", "forward", "entropy"]);
+    expect([...(await after).output.data]).toEqual(x[0]);
+  });
+});
