@@ -246,7 +246,7 @@ export class Host {
       case "dropout":
         return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
       case "materialize": {
-        const [allowed, bias, shape] = glue.materialize(request.mask, request.size, this.#maxBytes);
+        const [allowed, bias, shape] = glue.materialize(request.mask, request.size, 0, this.#maxBytes);
         return { allowed, bias, shape };
       }
       case "readTensors":
@@ -277,7 +277,10 @@ export class Host {
         return ask((glue) => glue.meanDistance(request.weights, request.offset));
       case "labelHeads": {
         const { weights, tokens, mask, offset } = request;
-        return ask((glue) => glue.labelHeads(weights, tokens ?? undefined, mask, offset, this.#maxBytes));
+        const [nK = 0, nQ = 0, nHeads = 0, batch = 1] = weights.shape.toReversed();
+        const met = mask && glue.materialize(mask, { nQ, nK, nHeads, batch }, offset, this.#maxBytes);
+        const [allowed, bias, shape] = met ?? [new Uint8Array(), null, []];
+        return ask((glue) => glue.labelHeads(weights, tokens ?? undefined, allowed, bias ?? undefined, shape, offset));
       }
       case "rollout":
         return ask((glue) => glue.rollout(request.weights, request.residual));

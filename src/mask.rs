@@ -270,7 +270,15 @@ impl Mask {
     /// `mask_shape` where it fits no such scores, `invalid_option` where a rule's own numbers are wrong, `too_large` where it
     /// takes more than `max_bytes`.
     pub fn materialize(&self, size: MaskSize, max_bytes: usize) -> Result<ResolvedMask> {
-        self.meet(Scores { size, first: &[0], real_keys: size.n_k, max_bytes })
+        self.materialize_behind(size, 0, max_bytes)
+    }
+
+    /// The same where the first query stands at a position among the keys.
+    ///
+    /// # Errors
+    /// As [`materialize`](Self::materialize).
+    pub fn materialize_behind(&self, size: MaskSize, first: i64, max_bytes: usize) -> Result<ResolvedMask> {
+        self.meet(Scores { size, first: &[first], real_keys: size.n_k, max_bytes })
     }
 
     pub(crate) fn meet(&self, scores: Scores) -> Result<ResolvedMask> {

@@ -3,10 +3,8 @@
 
 #![allow(missing_docs)]
 
-use attnscope::{analysis, ops};
-use attnscope_boundary::{
-    Thrown, limit, object, optional_mask, plain, read, result, tensor_in, tensor_out, tensors_in, throw,
-};
+use attnscope::{ResolvedMask, analysis, ops};
+use attnscope_boundary::{Thrown, object, plain, read, result, tensor_in, tensor_out, tensors_in, throw};
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
@@ -25,16 +23,18 @@ pub fn mean_distance(weights: &JsValue, offset: isize) -> Thrown<JsValue> {
     result(analysis::mean_distance(&tensor_in(weights)?, offset))
 }
 
+/// `shape` is that of a mask that has met the weights' sizes, or empty where there is none.
 #[wasm_bindgen(js_name = labelHeads)]
 pub fn label_heads(
     weights: &JsValue,
     tokens: Option<Vec<i32>>,
-    mask: JsValue,
+    allowed: Vec<u8>,
+    bias: Option<Vec<f32>>,
+    shape: Vec<usize>,
     offset: isize,
-    max_bytes: f64,
 ) -> Thrown<JsValue> {
-    let (weights, mask) = (tensor_in(weights)?, optional_mask(mask)?);
-    let labels = analysis::label_heads(&weights, tokens.as_deref(), mask.as_ref(), offset, limit(max_bytes));
+    let mask = shape.try_into().ok().map(|shape| ResolvedMask { shape, allowed, bias });
+    let labels = analysis::label_heads_allowed(&tensor_in(weights)?, tokens.as_deref(), mask, offset);
     labels.map(plain).map_err(throw)
 }
 

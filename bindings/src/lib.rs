@@ -444,11 +444,12 @@ impl RawGenerator {
     }
 }
 
-/// `[allowed, bias, shape]` of a mask at a size.
+/// `[allowed, bias, shape]` of a mask at a size, whose first query stands at a position among the keys.
 #[wasm_bindgen]
-pub fn materialize(rule: JsValue, size: JsValue, max_bytes: f64) -> Thrown<Array> {
-    let resolved = read::<Mask>(rule)?.materialize(options::<MaskSize>(size, &[])?, limit(max_bytes)).map_err(throw)?;
-    let shape: Array = resolved.shape.iter().map(|&axis| JsValue::from(axis)).collect();
+pub fn materialize(rule: JsValue, size: JsValue, first: i32, max_bytes: f64) -> Thrown<Array> {
+    let (mask, size) = (read::<Mask>(rule)?, options::<MaskSize>(size, &[])?);
+    let resolved = mask.materialize_behind(size, first.into(), limit(max_bytes)).map_err(throw)?;
+    let shape = list(&resolved.shape);
     let bias = resolved.bias.map_or(JsValue::NULL, |bias| Float32Array::from(&bias[..]).into());
     Ok(Array::of3(&Uint8Array::from(&resolved.allowed[..]), &bias, &shape))
 }

@@ -4,7 +4,7 @@ use super::rows::nats;
 use crate::config::MASK_FILL;
 use crate::error::{AttnError, Result};
 use crate::given::words;
-use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
+use crate::mask::{Mask, MaskSize, ResolvedMask};
 use crate::plain::Plain;
 use crate::tensor::Tensor;
 
@@ -136,11 +136,23 @@ pub fn label_heads(
     offset: isize,
     max_bytes: usize,
 ) -> Result<Vec<HeadLabel>> {
-    let [batch, heads, n_q, n_k] = match weights.shape[..] {
-        [heads, n_q, n_k] => [1, heads, n_q, n_k],
-        [batch, heads, n_q, n_k] => [batch, heads, n_q, n_k],
-        _ => return Err(AttnError::shape("weights", &weights.shape, "[heads, n_q, n_k] or [batch, heads, n_q, n_k]")),
-    };
+    let [batch, n_heads, n_q, n_k] = sizes(weights)?;
+    let size = MaskSize { n_q, n_k, n_heads, batch };
+    let met = mask.map(|mask| mask.materialize_behind(size, offset as i64, max_bytes)).transpose()?;
+    label_heads_allowed(weights, tokens, met, offset)
+}
+
+/// [`label_heads`] under a mask that has met the weights' sizes.
+///
+/// # Errors
+/// `shape_mismatch`
+pub fn label_heads_allowed(
+    weights: &Tensor,
+    tokens: Option<&[i32]>,
+    mask: Option<ResolvedMask>,
+    offset: isize,
+) -> Result<Vec<HeadLabel>> {
+    let [batch, heads, n_q, n_k] = sizes(weights)?;
     if let Some(tokens) = tokens {
         if tokens.len() != n_k && tokens.len() != batch * n_k {
             return Err(AttnError::shape("tokens", &[tokens.len()], format!("[{n_k}] or [{batch}, {n_k}]")));
@@ -151,10 +163,7 @@ pub fn label_heads(
         }
     }
     let allowed = match mask {
-        Some(mask) => {
-            let size = MaskSize { n_q, n_k, n_heads: heads, batch };
-            Allowed::Mask(mask.meet(Scores { size, first: &[offset as i64], real_keys: n_k, max_bytes })?)
-        }
+        Some(mask) => Allowed::Mask(mask),
         None if is_causal(weights, offset) => Allowed::UpToQuery,
         None => Allowed::All,
     };
@@ -179,6 +188,15 @@ pub fn label_heads(
         evidence[head].add(&row, position, ids);
     }
     Ok(evidence.iter().map(HeadEvidence::label).collect())
+}
+
+/// `[batch, heads, n_q, n_k]`
+fn sizes(weights: &Tensor) -> Result<[usize; 4]> {
+    match weights.shape[..] {
+        [heads, n_q, n_k] => Ok([1, heads, n_q, n_k]),
+        [batch, heads, n_q, n_k] => Ok([batch, heads, n_q, n_k]),
+        _ => Err(AttnError::shape("weights", &weights.shape, "[heads, n_q, n_k] or [batch, heads, n_q, n_k]")),
+    }
 }
 
 enum Allowed {

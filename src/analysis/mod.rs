@@ -12,7 +12,7 @@ mod rows;
 
 pub use ablation::ablate;
 pub use change::{CellChange, MaskEffect, Moved, mask_effect, moved};
-pub use labels::{HeadLabel, HeadPattern, PatternScores, label_heads};
+pub use labels::{HeadLabel, HeadPattern, PatternScores, label_heads, label_heads_allowed};
 pub use rollout::rollout;
 pub use rows::{effective_keys, entropy, mean_distance};
 

@@ -24,7 +24,7 @@ pub fn effective_keys(weights: &Tensor) -> Result<Tensor> {
         if row.iter().all(|&weight| weight == 0.0) {
             return 0.0;
         }
-        nats(row.iter().map(|&weight| f64::from(weight))).exp()
+        libm::exp(nats(row.iter().map(|&weight| f64::from(weight))))
     })
 }
 
