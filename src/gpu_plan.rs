@@ -13,6 +13,8 @@ use crate::plain::Plain;
 const MOST_WORKGROUPS: usize = 65_535;
 /// The largest number that may come up; what an infinity is not made of even where some are multiplied by a few.
 const LARGEST: f64 = 1e37;
+/// The last user of numbers that are read when all is done.
+const NEVER_FREE: usize = usize::MAX;
 
 /// A pass as work for a graphics processor.
 #[derive(Debug, Clone)]
@@ -31,7 +33,7 @@ pub struct GpuPlan {
     pub size: usize,
     /// Buffers that a pass with another mask would use again.
     pub kept: Vec<usize>,
-    /// The buffer that holds each step; -1 where none does.
+    /// The buffer that holds each step when all is done; -1 where none does.
     pub places: Vec<i32>,
 }
 
@@ -41,7 +43,7 @@ pub struct GpuPlan {
 pub struct Buffer {
     /// Where its numbers come from.
     pub source: Source,
-    /// The step that they belong to.
+    /// The step that they belong to, the last of several in a place that they share.
     pub step: usize,
     /// A weight's own number, by which it is known again.
     pub id: u32,
@@ -61,13 +63,11 @@ pub enum Source {
     Weight,
     /// The pass before, which had another mask.
     Kept,
-    /// A dispatch, which makes this step.
+    /// A dispatch, which makes this step, or helps to make it.
     Made,
-    /// A dispatch, on the way to this step.
-    Scratch,
 }
 
-words!(Source: Constants, Given, Weight, Kept, Made, Scratch);
+words!(Source: Constants, Given, Weight, Kept, Made);
 
 /// One run of a shader.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,6 +128,8 @@ pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, most_bytes: u64) ->
         sizes: Vec::new(),
         dispatches: Vec::new(),
         places: vec![None; steps.len()],
+        last_users: last_users(frame, steps),
+        free: Vec::new(),
         largest: Vec::new(),
     };
     for (id, step) in steps.iter().enumerate() {
@@ -139,9 +141,26 @@ pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, most_bytes: u64) ->
         planner.largest.push(largest);
         if id >= frame.first as usize {
             planner.step(id, step)?;
+            planner.free_after(id);
         }
     }
     planner.finish()
+}
+
+/// The step that needs each step's numbers last; [`NEVER_FREE`] where they are to be read when all is done.
+fn last_users(frame: Frame, steps: &[Outlined]) -> Vec<usize> {
+    let is_read = |step: &Outlined| frame.keeps == 1 || step.is_wanted == 1;
+    let users = steps.iter().enumerate().map(|(id, step)| if is_read(step) { NEVER_FREE } else { id });
+    let mut last_users: Vec<_> = users.collect();
+    for (id, step) in steps.iter().enumerate().rev() {
+        let user = if step.kind == kind::SAME { last_users[id] } else { id };
+        for from in step.froms() {
+            if let Some(last) = last_users.get_mut(from) {
+                *last = user.max(*last);
+            }
+        }
+    }
+    last_users
 }
 
 struct Planner<'r> {
@@ -154,6 +173,9 @@ struct Planner<'r> {
     dispatches: Vec<Dispatch>,
     /// Where each step's numbers lie.
     places: Vec<Option<usize>>,
+    last_users: Vec<usize>,
+    /// Buffers whose numbers no step needs any more.
+    free: Vec<usize>,
     /// How large each step's numbers can be.
     largest: Vec<f64>,
 }
@@ -261,9 +283,28 @@ impl Planner<'_> {
 
     /// Where a step's numbers go.
     fn place(&mut self, id: usize) -> Fit<Binding> {
-        let seen = self.buffer(Source::Made, id, 0, self.steps[id].numbers() as u64)?;
+        let seen = self.room(id, self.steps[id].numbers() as u64)?;
         self.places[id] = Some(seen.buffer);
         Ok(seen)
+    }
+
+    /// A buffer for what a step makes, if possible one that is free.
+    fn room(&mut self, step: usize, numbers: u64) -> Fit<Binding> {
+        let fits = |&buffer: &usize| self.buffers[buffer].numbers as u64 == numbers;
+        match self.free.iter().position(fits) {
+            None => self.buffer(Source::Made, step, 0, numbers),
+            Some(at) => {
+                let buffer = self.free.swap_remove(at);
+                self.buffers[buffer].step = step;
+                Ok(self.whole(buffer))
+            }
+        }
+    }
+
+    /// Frees what this step was the last to need.
+    fn free_after(&mut self, id: usize) {
+        let is_over = |buffer: &Buffer| buffer.source == Source::Made && self.last_users[buffer.step] == id;
+        self.free.extend((0..self.buffers.len()).filter(|&at| is_over(&self.buffers[at])));
     }
 
     /// A weight, which several steps may use.
@@ -396,7 +437,7 @@ impl Planner<'_> {
                     Self::check_empty_rows(&from.mask, from.is_infinite(), step.zero_empty_rows)?;
                 }
                 let [from, out] = [self.from(first)?, self.place(id)?];
-                self.softmax(id, step, [batch, heads, n, width], from, out)
+                self.softmax(id, step, [batch, heads, n, width], Some(from), out)
             }
             kind::LAYER_NORM | kind::RMS_NORM => {
                 let [weight, bias] = [&step.tables[0], &step.tables[1]];
@@ -475,12 +516,22 @@ impl Planner<'_> {
         self.matmul(id, product, [weights, value, out], [&NO_TABLE, factors])
     }
 
-    fn softmax(&mut self, id: usize, how: &Outlined, shape: [u32; 4], scores: Binding, weights: Binding) -> Fit<()> {
+    /// Without `scores` these lie where the weights go.
+    fn softmax(
+        &mut self,
+        id: usize,
+        how: &Outlined,
+        shape: [u32; 4],
+        scores: Option<Binding>,
+        weights: Binding,
+    ) -> Fit<()> {
         let [batch, heads, n_q, n_k] = shape;
         let rows = batch * heads * n_q;
         let sizes = [&Self::scoring(how, &how.mask)[..], &[rows, heads, n_q, n_k]].concat();
         let [words, bias] = Self::mask_seen(&how.mask);
-        self.run(id, "softmax", vec![], &sizes, &[scores, weights, words, bias], spread(rows.div_ceil(ROWS) as usize))
+        let overrides = vec![("IN_PLACE", scores.is_none().into())];
+        let bindings = [scores.unwrap_or(NOTHING), weights, words, bias];
+        self.run(id, "softmax", overrides, &sizes, &bindings, spread(rows.div_ceil(ROWS) as usize))
     }
 
     /// In one sweep where the weights are not wanted and a row of values fits; else one after the other.
@@ -494,13 +545,13 @@ impl Planner<'_> {
             let shape = [batch, heads, n_q, n_k];
             // May be more than there are addresses.
             let numbers = shape.iter().fold(1, |numbers: u64, &axis| numbers.saturating_mul(axis.into()));
-            let scores = self.buffer(Source::Scratch, id, 0, numbers)?;
-            let weights = match step.detail {
-                NONE => self.buffer(Source::Scratch, id, 0, numbers)?,
-                weights => self.place(weights as usize)?,
-            };
-            self.dot(id, query, key, scores)?;
-            self.softmax(id, step, shape, scores, weights)?;
+            let owner = if step.detail == NONE { id } else { step.detail as usize };
+            let weights = self.room(owner, numbers)?;
+            self.dot(id, query, key, weights)?;
+            self.softmax(id, step, shape, None, weights)?;
+            if owner != id {
+                self.places[owner] = Some(weights.buffer);
+            }
             return self.mix(id, weights, value, &step.tables[0]);
         }
         // Where every row sees a key and fills lie so far below all scores, a hidden key's weight is 0 and it need not be met.
@@ -564,7 +615,10 @@ impl Planner<'_> {
                 kept.push(at);
             }
         }
-        let place = |id: usize| self.place_of(id).map_or(-1, |buffer| buffer as i32);
+        let place = |id: usize| match self.place_of(id) {
+            Some(buffer) if self.last_users[id] == NEVER_FREE => buffer as i32,
+            _ => -1,
+        };
         let places = (0..self.steps.len()).map(place).collect();
         let Self { buffers, sizes, dispatches, .. } = self;
         Ok(GpuPlan { buffers, sizes, dispatches, reads, size: end, kept, places })
@@ -726,7 +780,16 @@ mod tests {
     /// What holds of every plan.
     fn check(plan: &Plan, first: usize) -> (GpuPlan, Vec<u32>) {
         let (gpu, constants) = planned(plan, DEFAULT).expect("a pass for the GPU");
-        let mut written = vec![false; gpu.buffers.len()];
+        let steps = plan.recipe.steps();
+        let is_there = |id: usize| matches!(steps[id].made, Made::Same { .. } | Made::Masked { mask: None, .. });
+        let maker = |mut id: usize| {
+            while is_there(id) {
+                id = steps[id].made.sources()[0].unwrap();
+            }
+            id
+        };
+        // Which step's numbers a buffer holds.
+        let mut holds = vec![None; gpu.buffers.len()];
         for dispatch in &gpu.dispatches {
             let (text, output) = kernel(dispatch);
             let source = BEFORE.iter().chain([&text]).copied().collect::<String>();
@@ -739,29 +802,36 @@ mod tests {
                 let buffer = gpu.buffers[seen.buffer];
                 assert!(seen.offset + seen.numbers <= buffer.numbers, "{dispatch:?}");
                 assert_eq!(seen.offset % ALIGNMENT, 0);
-                let is_made = matches!(buffer.source, Source::Made | Source::Scratch);
                 if seen.at == output {
-                    assert!(is_made && !written[seen.buffer], "{dispatch:?} writes what is there");
+                    assert_eq!(buffer.source, Source::Made);
+                    assert!(!plan.recipe.keeps() || holds[seen.buffer].is_none(), "{dispatch:?} writes what is there");
                     assert_eq!(dispatch.bindings.iter().filter(|other| other.buffer == seen.buffer).count(), 1);
-                } else {
-                    assert!(!is_made || written[seen.buffer], "{dispatch:?} reads what is not there yet");
+                } else if buffer.source == Source::Made {
+                    let froms = steps[dispatch.step].made.sources().into_iter().flatten().map(maker);
+                    let is_from = froms.chain([dispatch.step]).any(|from| holds[seen.buffer] == Some(from));
+                    assert!(is_from, "{dispatch:?} reads {:?}", holds[seen.buffer]);
                 }
             }
-            written[dispatch.bindings.iter().find(|seen| seen.at == output).unwrap().buffer] = true;
+            holds[dispatch.bindings.iter().find(|seen| seen.at == output).unwrap().buffer] = Some(dispatch.step);
             cover(&constants, dispatch);
         }
-        // Every step is made once.
-        for (id, step) in plan.recipe.steps().iter().enumerate().skip(first) {
-            let is_there = matches!(step.made, Made::Same { .. } | Made::Masked { mask: None, .. });
-            let is_given = matches!(&step.made, Made::Given(numbers) if !numbers.is_empty());
-            let made = gpu.buffers.iter().filter(|buffer| buffer.source == Source::Made && buffer.step == id);
-            assert_eq!(made.count(), usize::from(!is_there && !is_given), "{:?}", step.stage);
+        // Every step is made.
+        for (id, step) in steps.iter().enumerate().skip(first) {
+            let is_made = !is_there(id) && !matches!(step.made, Made::Given(_) | Made::HandedOut);
+            assert_eq!(gpu.dispatches.iter().any(|run| run.step == id), is_made, "{:?}", step.stage);
         }
+        let is_still_there = |buffer: usize, id: usize| {
+            let makes = |run: usize| match steps[run].made {
+                Made::Attended { weights, .. } if weights == Some(id) => true,
+                _ => run == maker(id),
+            };
+            holds[buffer].is_none_or(makes)
+        };
         for read in &gpu.reads {
             assert!(read.at + gpu.buffers[read.buffer].numbers <= gpu.size);
+            assert!(is_still_there(read.buffer, read.step), "{:?}", steps[read.step].stage);
         }
         // What is left on the device is found there, under each of its names.
-        let steps = plan.recipe.steps();
         for (info, id, strides) in plan.stages() {
             let Ok(place) = usize::try_from(gpu.places[id]) else {
                 assert!(id < first || matches!(steps[id].made, Made::Given(_)), "{:?} is nowhere", info.name);
@@ -769,6 +839,7 @@ mod tests {
             };
             let holder = &steps[gpu.buffers[place].step];
             assert_eq!((holder.offset, holder.size()), (steps[id].offset, steps[id].size()), "{:?}", info.name);
+            assert!(is_still_there(place, id), "{:?}", info.name);
             assert!(steps[id].strides.ends_with(strides) && strides.len() == info.shape.len());
         }
         (gpu, constants)
@@ -827,6 +898,49 @@ mod tests {
         assert!(gpu.buffers.iter().all(|buffer| buffer.numbers < 65 * 65));
         // A row of values that does not fit goes the long way.
         assert_eq!(shaders(&check(&attention(3, 256, None, &unwanted), 0).0), ["matmul", "softmax", "matmul"]);
+    }
+
+    #[test]
+    fn scores_share_the_place_of_the_weights() {
+        let matrices = |plan: &Plan, numbers| {
+            let (gpu, _) = check(plan, 0);
+            gpu.buffers.iter().filter(|buffer| buffer.numbers == numbers).count()
+        };
+        let mask = Some(&Mask::Causal);
+        for (trace, expected) in [(false, 1), (true, 5)] {
+            let options = ScaledDotProductOptions { softcap: 5.0, trace, ..Default::default() };
+            assert_eq!(matrices(&attention(65, 8, mask, &options), 4 * 65 * 65), expected);
+        }
+        // Each layer has weights of its own; rows of values that do not fit meet weights that nobody wants, in one place.
+        let mut settings = TransformerOptions::new(258, 2);
+        settings.n_layers = Some(3);
+        let stack = Transformer::encoder(settings.clone(), &mut Generator::new(1), MAX_BYTES).unwrap();
+        let x = random(&[33, 258]);
+        for (need_weights, expected) in [(true, 3), (false, 1)] {
+            let options = ForwardOptions { need_weights, ..Default::default() };
+            let plan = stack.plan(&x, None, mask, &options, MAX_BYTES).unwrap();
+            assert_eq!(matrices(&plan, 2 * 33 * 33), expected);
+        }
+        // In training the stages are steps, of which two meet at a time.
+        settings.attention_dropout = 0.5;
+        let stack = Transformer::encoder(settings, &mut Generator::new(1), MAX_BYTES).unwrap();
+        let options = ForwardOptions { need_weights: false, ..Default::default() };
+        let plan = stack.plan_training(&x, None, mask, &options, &mut Generator::new(2), MAX_BYTES).unwrap();
+        assert_eq!(matrices(&plan, 2 * 33 * 33), 2);
+    }
+
+    #[test]
+    fn layers_share_the_places_of_stages_that_nobody_keeps() {
+        let places = |n_layers, trace| {
+            let mut settings = TransformerOptions::new(8, 2);
+            settings.n_layers = Some(n_layers);
+            let stack = Transformer::encoder(settings, &mut Generator::new(1), MAX_BYTES).unwrap();
+            let options = ForwardOptions { trace, need_weights: false, ..Default::default() };
+            let (gpu, _) = check(&stack.plan(&random(&[5, 8]), None, None, &options, MAX_BYTES).unwrap(), 0);
+            gpu.buffers.iter().filter(|buffer| buffer.source == Source::Made).count()
+        };
+        assert_eq!(places(2, false), places(12, false));
+        assert!(places(2, true) < places(12, true));
     }
 
     #[test]

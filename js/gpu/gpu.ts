@@ -304,7 +304,7 @@ export class Gpu {
       buffers[at] as GPUBuffer,
     ]);
     const places = Uint32Array.from(reads.flatMap(({ step, at }) => [step, at]));
-    // What is left are the steps' own numbers; scratch, as large as the weights, is free for the next pass at once.
+    // What is left are the steps that may be asked for; all else is free for the next pass at once.
     const isLeft = reads !== plan.reads;
     const held = new Set(isLeft ? plan.places : []);
     release(true, (at) => !kept.has(at) && !held.has(at));

@@ -10,8 +10,11 @@ struct Sizes {
   n_k: u32,
 }
 
+// Whether the scores lie where the weights go, and `scores` is nothing: a buffer that is written has one binding.
+override IN_PLACE: bool;
+
 @group(0) @binding(0) var<uniform> sizes: Sizes;
-// The bits of float32, of which -infinity is known by its own.
+// The bits of float32, of which -infinity is known by its own; in place there is none.
 @group(0) @binding(1) var<storage, read> scores: array<u32>;
 @group(0) @binding(2) var<storage, read_write> weights: array<f32>;
 
@@ -21,11 +24,17 @@ const LANES = 16u;
 var<workgroup> parts: array<f32, ROWS * LANES>;
 
 fn score(at: u32, row: u32, key: u32) -> f32 {
-  let bits = scores[at + key];
-  if (bits == INFINITE) {
-    return HIDDEN;
+  var number = 0.0;
+  if (IN_PLACE) {
+    number = weights[at + key];
+  } else {
+    let bits = scores[at + key];
+    if (bits == INFINITE) {
+      return HIDDEN;
+    }
+    number = bitcast<f32>(bits);
   }
-  return score_of(bitcast<f32>(bits), sizes.scoring, row, key, sizes.n_q, sizes.n_k);
+  return score_of(number, sizes.scoring, row, key, sizes.n_q, sizes.n_k);
 }
 
 @compute @workgroup_size(ROWS * LANES)

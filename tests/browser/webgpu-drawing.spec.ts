@@ -331,8 +331,8 @@ test("a lazy pass holds its weights and no scratch, until it is disposed", async
     const weights = await second.trace.read("weights");
     return { counts, sum: weights.data.reduce((sum, weight) => sum + weight, 0) };
   });
-  // Scores and weights; weights alone, beside those of the first pass; nothing, in the place of these.
-  expect(made.counts).toEqual([2, 3, 3]);
+  // Weights, which take the place of their scores; weights beside those of the first pass; nothing, in the place of these.
+  expect(made.counts).toEqual([1, 2, 2]);
   expect(made.sum).toBeCloseTo(4 * 64, 2);
 });
 
