@@ -59,7 +59,10 @@ export interface EngineOptions {
   wasm?: WasmSource;
   /** The same for the WebAssembly of `engine.analysis` and `engine.ops`, which is loaded when they are first asked. */
   analysisWasm?: WasmSource;
-  /** The same for the WebAssembly that reads and writes files, which is loaded when the first file comes. */
+  /**
+   * The same for the WebAssembly that reads and writes files, and state dicts with other names than the module's own, which is
+   * loaded when the first of these comes.
+   */
   filesWasm?: WasmSource;
   /** The address of `attnscope/gpu`, the script for graphics processors, where it does not lie beside the package. */
   gpu?: string | URL;

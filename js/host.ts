@@ -277,7 +277,7 @@ export class Host {
         return ask((glue) => glue.meanDistance(request.weights, request.offset));
       case "labelHeads": {
         const { weights, tokens, mask, offset } = request;
-        const [nK = 0, nQ = 0, nHeads = 0, batch = 1] = weights.shape.toReversed();
+        const [nK = 0, nQ = 0, nHeads = 0, batch = 1] = [...weights.shape].reverse();
         const met = mask && glue.materialize(mask, { nQ, nK, nHeads, batch }, offset, this.#maxBytes);
         const [allowed, bias, shape] = met ?? [new Uint8Array(), null, []];
         return ask((glue) => glue.labelHeads(weights, tokens ?? undefined, allowed, bias ?? undefined, shape, offset));

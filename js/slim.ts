@@ -82,7 +82,7 @@ export interface SlimEngineOptions extends EngineOptions {
   wasm: WasmSource;
   /** `attnscope/analysis.wasm`, for `engine.analysis` and `engine.ops`. */
   analysisWasm?: WasmSource;
-  /** `attnscope/files.wasm`, for `readTensors` and `writeTensors`. */
+  /** `attnscope/files.wasm`, for `readTensors`, `writeTensors`, and `loadStateDict` of other names than the module's own. */
   filesWasm?: WasmSource;
   /** A function that makes a worker which runs `attnscope/worker`; default false, the engine in this thread. */
   worker?: false | (() => Worker);

@@ -31,11 +31,15 @@ export function passesOf(engine, mask) {
   async function attention(problem, options) {
     const { n, d, h, causal } = problem;
     const module = engine.multiHeadAttention({ dModel: d, nHeads: h });
+    // Under the module's own names, which need no reader of others'.
+    const rows = ["query", "key", "value"].flatMap((name, i) => [
+      [`${name}.weight`, { data: problem.inWeight.subarray(i * d * d, (i + 1) * d * d), shape: [d, d] }],
+      [`${name}.bias`, { data: problem.inBias.subarray(i * d, (i + 1) * d), shape: [d] }],
+    ]);
     await module.loadStateDict({
-      in_proj_weight: { data: problem.inWeight, shape: [3 * d, d] },
-      in_proj_bias: { data: problem.inBias, shape: [3 * d] },
-      "out_proj.weight": { data: problem.outWeight, shape: [d, d] },
-      "out_proj.bias": { data: problem.outBias, shape: [d] },
+      ...Object.fromEntries(rows),
+      "out.weight": { data: problem.outWeight, shape: [d, d] },
+      "out.bias": { data: problem.outBias, shape: [d] },
     });
     const x = { data: problem.x, shape: [n, d] };
     return (changes, input = x) =>
