@@ -30,7 +30,8 @@ const MOST_WINDOWS = 16;
 
 /**
  * A matrix on a graphics processor, drawn as `Peaks` draws one whose numbers are here. Pictures and cells come a little later than
- * they are asked for, which `changed` tells. Where the processor is gone the numbers are read, and drawn from then on.
+ * they are asked for, which `changed` tells. Where the processor is gone the numbers are read, and drawn from then on; where the pass was
+ * disposed the latest picture stays, and the console says why.
  */
 export class DevicePeaks {
   readonly rows: number;
@@ -45,6 +46,7 @@ export class DevicePeaks {
   #matrix: DeviceMatrix | null = null;
   #numbers: Peaks | null = null;
   #isClosed = false;
+  #isLost = false;
   #picture: Picture | null = null;
   #wish: Wish | null = null;
   /** Of the latest look, since finding them takes as long as some frames have. */
@@ -62,7 +64,7 @@ export class DevicePeaks {
     this.#tensor = tensor;
     this.#options = options;
     this.#changed = changed;
-    this.#open();
+    this.#ask(() => this.#open());
   }
 
   /** As `Peaks` does; whether it is known what there is in the matrix. */
@@ -81,7 +83,7 @@ export class DevicePeaks {
       if (r < region.top || r >= region.bottom || c < region.left || c >= region.right) continue;
       return numbers[(r - region.top) * (region.right - region.left) + c - region.left];
     }
-    this.#fetch(r, c);
+    this.#ask(() => this.#fetch(r, c));
     return undefined;
   }
 
@@ -117,7 +119,7 @@ export class DevicePeaks {
       return { image, block, region: seen, left: seen.left - region.left, top: seen.top - region.top };
     }
     this.#wish = { level, region: this.#widened(seen, 2 ** level), scale, dark };
-    this.#draw();
+    this.#ask(() => this.#draw());
     return picture && { ...picture, left: 0, top: 0 };
   }
 
@@ -126,6 +128,16 @@ export class DevicePeaks {
     this.#matrix?.free();
     this.#picture?.image.close();
     [this.#matrix, this.#picture] = [null, null];
+  }
+
+  async #ask(act: () => Promise<void>): Promise<void> {
+    if (this.#isLost) return;
+    try {
+      await act();
+    } catch (reason) {
+      if (!this.#isLost && !this.#isClosed) console.error(reason);
+      this.#isLost = true;
+    }
   }
 
   async #open(): Promise<void> {
