@@ -65,7 +65,7 @@ fn check(trace: &Trace) -> usize {
             assert_eq!(explanation.value.to_bits(), f64::from(value).to_bits());
             for term in &explanation.terms {
                 let product = match explanation.operation {
-                    Operation::Softmax => (term.left - term.right).exp(),
+                    Operation::Softmax => libm::exp(term.left - term.right),
                     _ => term.left * term.right,
                 };
                 assert_eq!(term.product.to_bits(), product.to_bits());
