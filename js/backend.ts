@@ -2,12 +2,16 @@
 import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError } from "./errors.ts";
 import type { Computed, Gpu, GpuFailure, Kept, Pass } from "./gpu/gpu.ts";
+import type { Tensor } from "./tensor.ts";
 import { type MakeHelper, Threads } from "./threads.ts";
 import type { HostOptions } from "./transport.ts";
 import { type Glue, glue, throwTyped } from "./wasm.ts";
 
 type RawPlan = Glue["RawPlan"]["prototype"];
 type RawTrace = Glue["RawTrace"]["prototype"];
+
+/** What a pass gives beside its stages: the output, each layer's weights, those of a second attention, and the keys and values. */
+export type Result = [Tensor, (Tensor | null)[], (Tensor | null)[], [Tensor, Tensor] | null];
 
 /** Multiply-adds of a pass for which neither a GPU is looked for nor threads are started: some milliseconds of the CPU. */
 const SMALL = 2e7;
@@ -51,17 +55,17 @@ export class Backend {
     return backend;
   }
 
-  /** Whether a pass may be one for the GPU. */
-  mayTake(plan: RawPlan): boolean {
+  /** Whether a pass of so much work may be one for the GPU. */
+  mayTake(work: number): boolean {
     if (this.#option === "webgpu") return true;
-    if (this.#option === "cpu" || plan.work() < SMALL) return false;
+    if (this.#option === "cpu" || work < SMALL) return false;
     if (!this.#isAsked) this.#ask();
     return this.#gpu !== null;
   }
 
-  /** What is to be waited for before a pass runs on the CPU; null where it is nothing. */
-  starting(plan: RawPlan): Promise<void> | null {
-    return (plan.work() < SMALL ? null : this.#threads.start()?.then(() => this.#tell({}))) ?? null;
+  /** What is to be waited for before a pass of so much work runs on the CPU; null where it is nothing. */
+  starting(work: number): Promise<void> | null {
+    return (work < SMALL ? null : this.#threads.start()?.then(() => this.#tell({}))) ?? null;
   }
 
   /** To be called before the engine computes: other engines may share its WebAssembly. */
@@ -69,12 +73,12 @@ export class Backend {
     glue().limitThreads(this.info.threads);
   }
 
-  /** Runs a pass on the CPU. */
-  run(plan: RawPlan, tell?: (part: number) => void): RawTrace {
-    const [start, work] = [performance.now(), plan.work()];
-    const trace = plan.run(tell);
+  /** Runs a pass of so much work on the CPU. */
+  run(plan: RawPlan, work: number, tell?: (part: number) => void): [Result, RawTrace | null] {
+    const start = performance.now();
+    const passed = plan.pass(tell) as [Result, RawTrace | null];
     this.#gpu?.costs.learnCpu(work, performance.now() - start);
-    return trace;
+    return passed;
   }
 
   /**

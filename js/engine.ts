@@ -24,7 +24,7 @@ import {
 } from "./modules.ts";
 import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
-import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type HostOptions, Remote, type Transport } from "./transport.ts";
 import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
@@ -245,11 +245,11 @@ export class Engine {
       throw invalidOption(missing, null, "a past of both, or of neither");
     }
     const inputs = {
-      query: toTensor(q, "q"),
-      key: toTensor(k, "k"),
-      value: toTensor(v, "v"),
-      pastKey: pastKey == null ? null : toTensor(pastKey, "pastKey"),
-      pastValue: pastValue == null ? null : toTensor(pastValue, "pastValue"),
+      query: lentTensor(q, "q"),
+      key: lentTensor(k, "k"),
+      value: lentTensor(v, "v"),
+      pastKey: pastKey == null ? null : lentTensor(pastKey, "pastKey"),
+      pastValue: pastValue == null ? null : lentTensor(pastValue, "pastValue"),
     };
     const request = {
       op: "scaledDotProductAttention",

@@ -1,5 +1,5 @@
 // Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
-import type { Backend } from "./backend.ts";
+import type { Backend, Result } from "./backend.ts";
 import type { DeviceLook, DeviceMatrix, DevicePicture, Survey } from "./device.ts";
 import { AttnError } from "./errors.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
@@ -127,6 +127,11 @@ export class Host {
   /** What is done when the requests so far are; null where they are. */
   #busy: Promise<unknown> | null = null;
   #isClosed = false;
+
+  /** Whether a request has to wait for others. */
+  get isBusy(): boolean {
+    return this.#busy !== null;
+  }
 
   constructor(backend: Backend, maxBytes: number, parts: PartSources) {
     this.#backend = backend;
@@ -316,16 +321,23 @@ export class Host {
     tell: Tell | undefined,
     before?: Id,
   ): PassReply | Promise<PassReply> {
-    if (this.#backend.mayTake(plan)) return this.#onGpu(plan, to, tell, before);
-    return this.#onCpu(plan, to.trace, tell, before);
+    const work = plan.work();
+    if (this.#backend.mayTake(work)) return this.#onGpu(plan, to, tell, before);
+    return this.#onCpu(plan, work, to.trace, tell, before);
   }
 
-  #onCpu(plan: RawPlan, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply | Promise<PassReply> {
+  #onCpu(
+    plan: RawPlan,
+    work: number,
+    id: Id,
+    tell: Tell | undefined,
+    before: Id | undefined,
+  ): PassReply | Promise<PassReply> {
     const run = () => {
-      const trace = this.#backend.run(plan, tell && ((part) => tell(COMPUTING * part)));
-      return this.#reply(trace, id, tell, before);
+      const [result, trace] = this.#backend.run(plan, work, tell && ((part) => tell(COMPUTING * part)));
+      return this.#reply(result, trace, id, tell, before);
     };
-    const starting = this.#backend.starting(plan);
+    const starting = this.#backend.starting(work);
     return starting ? starting.then(() => this.#compute(run)) : run();
   }
 
@@ -341,7 +353,7 @@ export class Host {
     // Meanwhile the engine may have been destroyed.
     const computed = await this.#backend.compute(plan, before !== undefined, kept, wanted).finally(() => this.#check());
     return this.#compute(() => {
-      if (!computed) return this.#onCpu(plan, id, tell, before);
+      if (!computed) return this.#onCpu(plan, plan.work(), id, tell, before);
       const { numbers, places, left } = computed;
       if (left) {
         const stages = (plan.stages() as [Stage, number, number[], number, number[]][]).map(
@@ -364,7 +376,8 @@ export class Host {
           left: stages.map(({ name, layer, shape }) => ({ name, layer, shape })),
         };
       }
-      const reply = this.#reply(plan.computed(numbers, places), id, tell, before);
+      const trace = plan.computed(numbers, places);
+      const reply = this.#reply(trace.result() as Result, trace, id, tell, before);
       if (reply.stages) this.#kept.set(id, computed.kept);
       else computed.kept.free();
       return reply;
@@ -383,7 +396,7 @@ export class Host {
   async #fetch(id: Id, plan: RawPlan, pass: LeftPass): Promise<void> {
     const computed = await this.#backend.read(() => pass.left.all()).finally(() => this.#check());
     this.#compute(() => {
-      const trace = computed ? plan.computed(computed.numbers, computed.places) : this.#backend.run(plan);
+      const trace = computed ? plan.computed(computed.numbers, computed.places) : plan.run();
       this.#objects.set(id, trace);
       this.#left.set(id, { ...pass, plan: null });
     });
@@ -448,23 +461,25 @@ export class Host {
     this.#matrices.delete(id);
   }
 
-  #reply(trace: RawTrace, id: Id, tell: Tell | undefined, before: Id | undefined): PassReply {
-    const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
-    const stages = (trace.stages(before !== undefined, copying) as [Stage, number, Tensor][]).map(
-      ([name, layer, tensor]) => ({ name, layer, tensor }),
-    );
-    const reply: PassReply = {
-      output: trace.output() as Tensor,
-      weights: trace.weights(false),
-      crossWeights: trace.weights(true),
-      present: trace.present() as [Tensor, Tensor] | null,
-      stages: stages.length > 0 ? stages : null,
-      left: null,
-    };
-    if (reply.stages) this.#objects.set(id, trace);
-    else trace.free();
+  #reply(
+    [output, weights, crossWeights, present]: Result,
+    trace: RawTrace | null,
+    id: Id,
+    tell: Tell | undefined,
+    before: Id | undefined,
+  ): PassReply {
+    const stages = trace && this.#stages(trace, tell, before);
+    if (stages) this.#objects.set(id, trace);
+    else trace?.free();
     tell?.(1);
-    return reply;
+    return { output, weights, crossWeights, present, stages, left: null };
+  }
+
+  /** The stages that were kept, or of those the ones that another mask may change; null where none were. */
+  #stages(trace: RawTrace, tell: Tell | undefined, before: Id | undefined): PassReply["stages"] {
+    const copying = tell && ((part: number) => tell(COMPUTING + (1 - COMPUTING) * part));
+    const stages = trace.stages(before !== undefined, copying) as [Stage, number, Tensor][];
+    return stages.length > 0 ? stages.map(([name, layer, tensor]) => ({ name, layer, tensor })) : null;
   }
 
   /** The module's own names need no reader of others'. */

@@ -2,7 +2,7 @@ import { Backend } from "./backend.ts";
 import type { BackendInfo } from "./backend-info.ts";
 import { Host, type Request } from "./host.ts";
 import type { MakeHelper } from "./threads.ts";
-import type { HostOptions, Transport } from "./transport.ts";
+import { type HostOptions, type Transport, withCopies } from "./transport.ts";
 import type { Watch } from "./watch.ts";
 
 /** The engine in this thread. */
@@ -28,11 +28,13 @@ export class Local implements Transport {
   // Carried out before the first await, so that the order is that of the calls; but what a pass calls to tell how far it is may
   // not enter the engine before that pass has left it.
   async call<T>(request: Request, { onProgress, signal }: Watch): Promise<T> {
+    const isLater = this.#isBusy || this.#host.isBusy;
+    const held = isLater ? withCopies(request) : request;
     if (this.#isBusy) await null;
     signal?.throwIfAborted();
     this.#isBusy = true;
     try {
-      const value = this.#host.handle(request, onProgress && reporting(onProgress));
+      const value = this.#host.handle(held, onProgress && reporting(onProgress));
       return (value instanceof Promise && signal ? unlessAborted(value, signal) : value) as T;
     } finally {
       this.#isBusy = false;

@@ -10,7 +10,7 @@ import type { ModuleKind } from "./host.ts";
 import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
-import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
@@ -120,13 +120,13 @@ export interface LoadOptions {
 }
 
 /** What a module is given, as the engine names it. */
-interface Inputs {
+type Inputs = {
   x: Tensor;
   key?: Tensor | null;
   value?: Tensor | null;
   memory?: Tensor;
   memoryMask?: MaskRule | null;
-}
+};
 
 /** A module of the engine that has weights. */
 export class Weighted {
@@ -206,7 +206,7 @@ export class Weighted {
   }
 
   /** @internal */
-  protected async pass(
+  protected pass(
     inputs: Inputs,
     { mask, generator, lazy, ...settings }: ForwardOptions & LazyOption,
   ): ReturnType<Link["pass"]> {
@@ -217,7 +217,7 @@ export class Weighted {
     const request = {
       op: "forward",
       id: this.#id,
-      inputs: { ...inputs },
+      inputs,
       mask: optionalRule(mask, "mask"),
       options,
       isLazy: isLazy(lazy),
@@ -259,9 +259,9 @@ export class MultiHeadAttention extends Weighted {
   ): Promise<ForwardResult | LazyResult> {
     const { key, value, ...rest } = given(options);
     const inputs = {
-      x: toTensor(x, "x"),
-      key: key == null ? null : toTensor(key, "key"),
-      value: value == null ? null : toTensor(value, "value"),
+      x: lentTensor(x, "x"),
+      key: key == null ? null : lentTensor(key, "key"),
+      value: value == null ? null : lentTensor(value, "value"),
     };
     const { output, weights, trace } = await this.pass(inputs, rest);
     return { output, weights: weights[0] ?? null, trace } as ForwardResult | LazyResult;
@@ -282,7 +282,7 @@ export class TransformerBlock extends Weighted {
     options?: ForwardOptions<Weighed, Traced> & { lazy?: false },
   ): Promise<ForwardResult<Weighed, Traced>>;
   async forward(x: TensorLike, options: ForwardOptions & LazyOption = {}): Promise<ForwardResult | LazyResult> {
-    const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
+    const { output, weights, trace } = await this.pass({ x: lentTensor(x, "x") }, given(options));
     return { output, weights: weights[0] ?? null, trace } as ForwardResult | LazyResult;
   }
 }
@@ -301,7 +301,7 @@ export class Transformer extends Weighted {
     options?: ForwardOptions<Weighed, Traced> & { lazy?: false },
   ): Promise<StackResult<Weighed, Traced>>;
   async forward(x: TensorLike, options: ForwardOptions & LazyOption = {}): Promise<StackResult | LazyResult> {
-    const { output, weights, trace } = await this.pass({ x: toTensor(x, "x") }, given(options));
+    const { output, weights, trace } = await this.pass({ x: lentTensor(x, "x") }, given(options));
     return { output, weights: everyLayers(weights), trace } as StackResult | LazyResult;
   }
 }
@@ -371,8 +371,8 @@ function decoderInputs(
 ): [Inputs, ForwardOptions & LazyOption] {
   const { memoryMask, ...rest } = given(options);
   const inputs = {
-    x: toTensor(x, "x"),
-    memory: toTensor(memory, "memory"),
+    x: lentTensor(x, "x"),
+    memory: lentTensor(memory, "memory"),
     memoryMask: optionalRule(memoryMask, "memoryMask"),
   };
   return [inputs, rest];

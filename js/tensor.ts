@@ -28,12 +28,12 @@ export type TensorLike = Tensor | NestedArray;
 export function tensor(nested: TensorLike): Tensor;
 export function tensor(data: ArrayLike<number>, shape: readonly number[]): Tensor;
 export function tensor(data: TensorLike | ArrayLike<number>, shape?: readonly number[]): Tensor {
-  return shape === undefined ? toTensor(data as TensorLike) : shaped(data as ArrayLike<number>, shape);
+  return shape === undefined ? toTensor(data as TensorLike) : copied(shaped(data as ArrayLike<number>, shape));
 }
 
 /** The tensor of what a user gave for `argument`; always a copy. `kinds` says what a cell may be. */
 export function toTensor(value: TensorLike, argument = "tensor", kinds: readonly string[] = ["number"]): Tensor {
-  if (isTensor(value)) return shaped(value.data, value.shape, argument);
+  if (isTensor(value)) return copied(shaped(value.data, value.shape, argument));
   const shape: number[] = [];
   for (let level: unknown = value; isList(level); level = level[0]) {
     if (level.length === 0) {
@@ -67,6 +67,16 @@ export function toTensor(value: TensorLike, argument = "tensor", kinds: readonly
   return { data, shape };
 }
 
+/** The same, whose numbers may be the user's own. */
+export function lentTensor(value: TensorLike, argument: string): Tensor {
+  return isTensor(value) ? shaped(value.data, value.shape, argument) : toTensor(value, argument);
+}
+
+export function copied({ data, shape }: Tensor): Tensor {
+  return { data: new Float32Array(data), shape };
+}
+
+/** With the user's own numbers, where they are float32. */
 function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "tensor"): Tensor {
   if (!isList(data)) throw invalid(argument, [], shown(data), "an array of numbers");
   if (!Array.isArray(shape) || shape.length === 0) {
@@ -86,7 +96,7 @@ function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "t
   for (let i = 0; i < toCheck; i++) {
     if (typeof data[i] !== "number") throw invalid(argument, [i], shown(data[i]), "a number");
   }
-  return { data: new Float32Array(data), shape: [...shape] };
+  return { data: data instanceof Float32Array ? data : new Float32Array(data), shape: [...shape] };
 }
 
 export function isTensor(value: unknown): value is Tensor {

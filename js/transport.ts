@@ -3,14 +3,14 @@ import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
 import { AttnError, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
 import type { PartSources } from "./parts.ts";
-import { isTensor } from "./tensor.ts";
+import { copied, isTensor } from "./tensor.ts";
 import type { Join } from "./threads.ts";
 import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
 
 export interface Transport {
   readonly info: BackendInfo;
-  /** Requests are carried out in the order of the calls. */
+  /** Requests are carried out in the order of the calls. A pass's inputs are lent: they may change when the call returns. */
   call<T>(request: Request, watch: Watch): Promise<T>;
   close(): void;
 }
@@ -100,7 +100,7 @@ export class Remote implements Transport {
     if (this.#dead) return Promise.reject(this.#dead);
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<T>((resolve, reject) => {
-      const call = { id: this.#next++, request, watch, resolve, reject };
+      const call = { id: this.#next++, request: withCopies(request), watch, resolve, reject };
       const abort = () => {
         this.#queue = this.#queue.filter((queued) => queued !== call);
         reject(signal?.reason);
@@ -166,6 +166,13 @@ export class Remote implements Transport {
 /** An address said in full, for the worker's own is another; bytes and modules as they are. */
 function inFull(source: WasmSource | undefined): WasmSource | undefined {
   return typeof source === "string" || source instanceof URL ? new URL(source, location.href).href : source;
+}
+
+/** The request with copies of a pass's inputs, for later. */
+export function withCopies(request: Request): Request {
+  if (!("inputs" in request)) return request;
+  const inputs = Object.entries(request.inputs).map(([name, value]) => [name, isTensor(value) ? copied(value) : value]);
+  return { ...request, inputs: Object.fromEntries(inputs) };
 }
 
 /** The memory of a pass's inputs: they are copies of what the caller gave, which nobody here needs any more. */

@@ -13,9 +13,9 @@ use crate::mask::ResolvedMask;
 use crate::parameters::{Linear, Norm};
 use crate::tensor::Tensor;
 use crate::trace::{Stage, StageInfo};
-use attnscope_kernels::attention::{HeadMask, KeysAndValues, Queries, Weighing, attend, capped};
+use attnscope_kernels::attention::{self, HeadMask, KeysAndValues, Queries, Weighing, attend, capped};
 use attnscope_kernels::layer_norm::layer_norm_row;
-use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, Product, matmul_all};
+use attnscope_kernels::matmul::{MC, Matrix, MatrixMut, Packed, Product, Room, matmul_all};
 use attnscope_kernels::rms_norm::rms_norm_row;
 use attnscope_kernels::rotary::rotate_row;
 use attnscope_kernels::softmax::softmax_row;
@@ -247,6 +247,7 @@ struct Caller<'w, 'h> {
     all: f64,
     /// What each number of the step under way costs.
     cost: f64,
+    room: Room,
 }
 
 impl Caller<'_, '_> {
@@ -458,7 +459,8 @@ impl Recipe {
         self.check(if shared.is_some() { own } else { self.size }, max_bytes)?;
         let mut own = reserve(own, max_bytes)?;
         let first = if shared.is_some() { masked } else { 0 };
-        let mut caller = Caller { watch, hand_out, done: 0.0, all: self.work(first, before), cost: 0.0 };
+        let mut caller =
+            Caller { watch, hand_out, done: 0.0, all: self.work(first, before), cost: 0.0, room: Room::default() };
         let shared = match shared {
             Some(shared) => shared,
             None => {
@@ -746,22 +748,23 @@ impl Recipe {
         let (n_q, n_k) = (step.shape[2], key.shape[2]);
         let visible = how.mask.as_ref().map(|mask| mask.visible());
         let threads = threads::count(caller.cost as usize * step.size());
-        // Blocks of weights that were taken; their room holds others.
-        let free: Mutex<Vec<Vec<f32>>> = Mutex::default();
+        // Rooms whose weights were taken.
+        let free: Mutex<Vec<attention::Room>> = Mutex::default();
         let free = || free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut places_of_weights = (0..).step_by(n_q * n_k);
         let mut heads = heads_of(step).zip(heads_mut(step, out));
         let sharing = step.shape[1] / key.shape[1];
+        let mut packed: Vec<KeysAndValues> = Vec::new();
         for places in heads_of(key).collect::<Vec<_>>().chunks(at_a_time(threads)) {
             // 1. The keys and values, each for all heads that share them.
-            let mut packed: Vec<Option<KeysAndValues>> = places.iter().map(|_| None).collect();
+            packed.resize_with(places.len(), KeysAndValues::default);
             threads::each(threads, packed.iter_mut().zip(places), |_: &mut (), (packed, &(batch, head))| {
                 let [keys, values] = [key, value].map(|step| step.head(earlier, batch, head));
-                *packed = Some(KeysAndValues::new(keys, values));
+                packed.pack(keys, values, how.mask.is_some());
             });
             // 2. The queries, each block by itself.
             let mut blocks = Vec::new();
-            for kv in packed.iter().flatten() {
+            for kv in &packed {
                 for ((batch, head), context) in heads.by_ref().take(sharing) {
                     let mask = how.mask.as_ref().zip(visible.as_ref()).map(|(mask, visible)| {
                         let start = mask.matrix(batch, head);
@@ -778,18 +781,16 @@ impl Recipe {
                     blocks.extend(places.step_by(MC * n_k).zip(queries.blocks(n_k)).map(|block| (block, kv)));
                 }
             }
-            let act = |room: &mut Vec<f32>, ((place, queries), kv)| {
-                if room.is_empty() {
-                    *room = free().pop().unwrap_or_default();
-                }
-                let count = attend(queries, kv, how.weighing, room).len();
-                weights.map(|_| (place, count, std::mem::take(room)))
+            let act = |((place, queries), kv)| {
+                let mut room = free().pop().unwrap_or_default();
+                let count = attend(queries, kv, how.weighing, &mut room);
+                (place, count, room)
             };
-            threads::each_taken(threads, blocks.into_iter(), act, |finished| {
-                if let (Some(weights), Some((place, count, room))) = (weights, finished) {
-                    (caller.hand_out)(&self.steps[weights], place, &room[..count]);
-                    free().push(room);
+            threads::each_taken(threads, blocks.into_iter(), act, |(place, count, room)| {
+                if let Some(weights) = weights {
+                    (caller.hand_out)(&self.steps[weights], place, &room.weights[..count]);
                 }
+                free().push(room);
             });
             caller.tell(places.len() * sharing * n_q * step.width());
         }
@@ -855,7 +856,8 @@ fn multiply(a: Matrix, mut products: Vec<Product>, caller: &mut Caller) {
     for start in (0..rows).step_by(most) {
         let part = start..rows.min(start + most);
         let size = part.len() * columns;
-        matmul_all(a.rows(part.clone()), products.iter_mut().map(|product| product.rows(part.clone())).collect());
+        let products = products.iter_mut().map(|product| product.rows(part.clone())).collect();
+        matmul_all(a.rows(part), products, &mut caller.room);
         caller.tell(size);
     }
 }

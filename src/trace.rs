@@ -388,7 +388,7 @@ impl Trace {
     /// # Errors
     /// `no_such_stage` for a layer that is not there.
     pub fn weights(&self, layer: usize) -> Result<Option<Tensor>> {
-        Ok(self.weights_in_place(Stage::Weights, layer)?.map(Tensor::from))
+        self.weights_of(Stage::Weights, layer)
     }
 
     /// The weights of a decoder's second attention, as [`Trace::weights`].
@@ -396,7 +396,15 @@ impl Trace {
     /// # Errors
     /// `no_such_stage` for a layer that is not there, or that attends once.
     pub fn cross_weights(&self, layer: usize) -> Result<Option<Tensor>> {
-        Ok(self.weights_in_place(Stage::CrossWeights, layer)?.map(Tensor::from))
+        self.weights_of(Stage::CrossWeights, layer)
+    }
+
+    fn weights_of(&self, stage: Stage, layer: usize) -> Result<Option<Tensor>> {
+        let weights = self.weights_in_place(stage, layer);
+        if weights.is_none() && (self.returns.weights || layer >= self.n_layers()) {
+            return Err(self.no_such(stage, layer));
+        }
+        Ok(weights.map(Tensor::from))
     }
 
     /// The keys and values with the past's in front, `[..., n_past + n_k, d]`; none where no past was given.
@@ -406,17 +414,16 @@ impl Trace {
         Some([read(Stage::AllKeys)?, read(Stage::AllValues)?])
     }
 
-    /// A layer's weights where they lie, those of [`Trace::weights`] or [`Trace::cross_weights`].
-    ///
-    /// # Errors
-    /// As these.
-    pub fn weights_in_place(&self, stage: Stage, layer: usize) -> Result<Option<InPlace<'_>>> {
-        if !self.returns.weights && layer < self.n_layers() {
-            return Ok(None);
-        }
-        let step = self.recipe.find(stage, layer).ok_or_else(|| self.no_such(stage, layer))?;
+    /// A layer's weights where they lie, those of [`Trace::weights`] or [`Trace::cross_weights`]; none where these give none.
+    pub fn weights_in_place(&self, stage: Stage, layer: usize) -> Option<InPlace<'_>> {
+        let step = self.recipe.find(stage, layer).filter(|_| self.returns.weights)?;
         let weights = self.read(step);
-        Ok(Some(if self.returns.average_weights { mean_over_heads(&weights) } else { weights }))
+        Some(if self.returns.average_weights { mean_over_heads(&weights) } else { weights })
+    }
+
+    /// Whether it holds every stage.
+    pub fn keeps_stages(&self) -> bool {
+        self.recipe.keeps()
     }
 
     /// The stages that were kept, in order.

@@ -212,10 +212,24 @@ pub struct RawPlan(Plan);
 
 #[wasm_bindgen]
 impl RawPlan {
+    /// Runs the pass and gives `[result, trace]`: what [`RawTrace::result`] gives, and the trace, or null where it keeps no stages.
+    pub fn pass(self, watch: Option<Function>) -> Thrown<Array> {
+        let trace = self.run(watch)?;
+        let (result, is_kept) = (trace.result(), trace.trace.keeps_stages());
+        Ok(Array::of2(&result, &if is_kept { trace.into() } else { JsValue::NULL }))
+    }
+
     /// Runs the pass; `watch` is called with the part of it that is done, from 0 to 1.
     pub fn run(self, watch: Option<Function>) -> Thrown<RawTrace> {
         let mut watch = |part| tell(watch.as_ref(), part);
-        let taken: Vec<_> = self.0.handed_out().into_iter().map(Taken::new).collect();
+        let mut handed_out = self.0.handed_out();
+        if handed_out.iter().map(size).sum::<usize>() <= FEW {
+            handed_out.clear();
+        }
+        if handed_out.is_empty() {
+            return self.0.run(&mut watch).map(RawTrace::of).map_err(throw);
+        }
+        let taken: Vec<_> = handed_out.into_iter().map(Taken::new).collect();
         let trace = self.0.run_handing_out(&mut watch, &mut |block| {
             let place = taken.iter().find(|taken| taken.is_of(block.stage, block.layer));
             place.expect("a place for all that is handed out").take(&block);
@@ -278,6 +292,13 @@ impl RawPlan {
     }
 }
 
+/// So many weights stay in the cache until the end of a pass, and to copy them all at once takes less than block by block.
+const FEW: usize = 1 << 15;
+
+fn size(info: &StageInfo) -> usize {
+    info.shape.iter().product()
+}
+
 /// Weights that a pass hands out, copied block by block.
 struct Taken {
     info: StageInfo,
@@ -286,7 +307,7 @@ struct Taken {
 
 impl Taken {
     fn new(info: StageInfo) -> Self {
-        Self { numbers: Float32Array::new_with_length(info.shape.iter().product::<usize>() as u32), info }
+        Self { numbers: Float32Array::new_with_length(size(&info) as u32), info }
     }
 
     fn is_of(&self, stage: Stage, layer: usize) -> bool {
@@ -319,24 +340,19 @@ fn in_place(tensor: InPlace) -> JsValue {
 
 #[wasm_bindgen]
 impl RawTrace {
-    pub fn output(&self) -> JsValue {
-        in_place(self.trace.output_in_place())
-    }
-
-    /// Each layer's weights, or its second attention's; null where there are none or they were not asked for.
-    pub fn weights(&self, is_cross: bool) -> Array {
-        let stage = if is_cross { Stage::CrossWeights } else { Stage::Weights };
-        let of_layer = |layer| match self.taken.iter().find(|taken| taken.is_of(stage, layer)) {
-            Some(taken) => tensor_of(taken.numbers.clone(), &taken.info.shape),
-            None => self.trace.weights_in_place(stage, layer).ok().flatten().map_or(JsValue::NULL, in_place),
-        };
-        (0..self.trace.n_layers()).map(of_layer).collect()
-    }
-
-    /// `[key, value]` with the past in front, or null where no past was given.
-    pub fn present(&self) -> JsValue {
-        let Some([key, value]) = self.trace.present() else { return JsValue::NULL };
-        Array::of2(&tensor_out(&key), &tensor_out(&value)).into()
+    /// `[output, weights, crossWeights, present]`: each layer's weights, and its second attention's, null where there are none or they
+    /// were not asked for; and the keys and values with the past in front, null where none was given.
+    pub fn result(&self) -> Array {
+        let [weights, cross] = [Stage::Weights, Stage::CrossWeights].map(|stage| -> Array {
+            let of_layer = |layer| match self.taken.iter().find(|taken| taken.is_of(stage, layer)) {
+                Some(taken) => tensor_of(taken.numbers.clone(), &taken.info.shape),
+                None => self.trace.weights_in_place(stage, layer).map_or(JsValue::NULL, in_place),
+            };
+            (0..self.trace.n_layers()).map(of_layer).collect()
+        });
+        let present = self.trace.present();
+        let present = present.map(|[key, value]| Array::of2(&tensor_out(&key), &tensor_out(&value)).into());
+        Array::of4(&in_place(self.trace.output_in_place()), &weights, &cross, &present.unwrap_or(JsValue::NULL))
     }
 
     /// `[name, layer, tensor]` of each stage that was kept, or of those that another mask may change. Stages that are the same
@@ -345,8 +361,7 @@ impl RawTrace {
         let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
         let mut stages = self.trace.stages();
         stages.retain(|info| !only_masked || self.trace.is_masked(info.name, info.layer));
-        let size = |info: &StageInfo| info.shape.iter().product::<usize>() as f32;
-        let (mut copied, all) = (0.0, stages.iter().map(size).sum::<f32>());
+        let (mut copied, all) = (0, stages.iter().map(size).sum::<usize>());
         stages
             .iter()
             .map(|info| {
@@ -362,7 +377,7 @@ impl RawTrace {
                 };
                 let tensor = tensor_of(data, &info.shape);
                 copied += size(info);
-                tell(watch.as_ref(), copied / all);
+                tell(watch.as_ref(), copied as f32 / all as f32);
                 Ok(Array::of3(&info.name.name().into(), &info.layer.into(), &tensor))
             })
             .collect()

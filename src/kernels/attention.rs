@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::exp::LOWEST;
-use super::matmul::{MC, Matrix, MatrixMut, Packed, matmul_part};
+use super::matmul::{self, MC, Matrix, MatrixMut, Packed, matmul_part};
 use super::softmax::{largest, shares};
 
 /// How scores become weights.
@@ -62,40 +62,47 @@ impl<'a> Queries<'a> {
 }
 
 /// The keys and values of a head, in the order in which tiles read them.
+#[derive(Debug, Default)]
 pub struct KeysAndValues {
     keys: Packed,
     values: Packed,
-    n_k: usize,
-    d_v: usize,
-    /// Whether 0 times any value is 0.
+    /// Whether 0 times any value is 0, where a mask makes zeros.
     is_finite: bool,
 }
 
 impl KeysAndValues {
-    /// `keys` is `[n_k, d_k]`, `values` `[n_k, d_v]`.
-    pub fn new(keys: Matrix, values: Matrix) -> Self {
-        let (values_packed, keys_packed) = (Packed::new(values), Packed::new(keys.transposed()));
-        let (n_k, d_v) = values.shape();
-        Self { is_finite: values_packed.is_finite(), keys: keys_packed, values: values_packed, n_k, d_v }
+    /// Packs `keys` `[n_k, d_k]` and `values` `[n_k, d_v]` in place of those that were here.
+    pub fn pack(&mut self, keys: Matrix, values: Matrix, are_masked: bool) {
+        self.keys.pack(keys.transposed());
+        self.values.pack(values);
+        self.is_finite = are_masked && self.values.is_finite();
     }
 }
 
-/// context = softmax(query · keysᵀ · scale + mask) · values. The weights, `[n_q, n_k]`, lie in `room`, which is given back to hold
-/// those of other queries once they were read.
+/// Room for the weights of a block of queries, and for the products.
+#[derive(Debug, Default)]
+pub struct Room {
+    /// The weights that [`attend`] gave last, and behind them what is of no use.
+    pub weights: Vec<f32>,
+    product: matmul::Room,
+}
+
+/// context = softmax(query · keysᵀ · scale + mask) · values. The weights, `[n_q, n_k]`, lie in `room`; gives how many they are.
 ///
 /// The numbers are those of the passes one by one: what is left out would have been multiplied by a weight of exactly 0.
-pub fn attend<'r>(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &'r mut Vec<f32>) -> &'r [f32] {
+pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Room) -> usize {
     let Queries { query, mask, mut context, factor } = queries;
     let (n_q, d_k) = query.shape();
     assert!(n_q <= MC, "more queries than a block has");
-    let KeysAndValues { n_k, d_v, .. } = *kv;
-    room.resize(room.len().max(n_q * n_k), 0.0);
-    let weights = &mut room[..n_q * n_k];
+    let (n_k, d_v) = kv.values.shape();
+    let Room { weights, product } = room;
+    weights.resize(weights.len().max(n_q * n_k), 0.0);
+    let weights = &mut weights[..n_q * n_k];
     // 1. The queries meet the keys that any of them sees.
     let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[..n_q]));
     if !seen.is_empty() {
         let scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
-        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores);
+        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores, product);
     }
     // 2. Scale, cap and mask each row; where every key counts anyhow, it becomes shares at once.
     let weigh = |row: &mut [f32], max: f32| {
@@ -125,11 +132,11 @@ pub fn attend<'r>(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &'r
     }
     // 4. The shares mix the values.
     let shares = Matrix::new(&weights[counted.start..], n_q, counted.len(), n_k);
-    matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q));
+    matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q), product);
     if let Some(factor) = factor {
         (0..n_q).for_each(|i| context.row(i).iter_mut().for_each(|x| *x *= factor));
     }
-    weights
+    weights.len()
 }
 
 /// From the first to behind the last key that any of the queries sees, from a multiple of 8 on.

@@ -144,9 +144,9 @@ impl<'a> MatrixMut<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.row_stride), self.columns) }
     }
 
-    /// Where a tile's first number lies.
-    fn corner(&mut self, row: usize, column: usize) -> *mut f32 {
-        assert!(row + MR <= self.rows && column + NR <= self.columns, "a tile hangs over");
+    /// Where the first number of a tile of so many rows lies.
+    fn corner(&mut self, row: usize, column: usize, height: usize) -> *mut f32 {
+        assert!(row + height <= self.rows && column + NR <= self.columns, "a tile hangs over");
         // SAFETY: the view lies within its data.
         unsafe { self.start.add(row * self.row_stride + column) }
     }
@@ -154,7 +154,7 @@ impl<'a> MatrixMut<'a> {
 
 /// A right-hand matrix `[k, n]` in the order in which tiles read it: blocks of 256 rows, in each panels of 8 columns, the last
 /// filled up with zeros. Made once, it serves any number of products.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Packed {
     k: usize,
     n: usize,
@@ -164,14 +164,26 @@ pub struct Packed {
 impl Packed {
     /// Packs `b`.
     pub fn new(b: Matrix) -> Self {
-        let (k, n) = (b.rows, b.columns);
-        let width = n.next_multiple_of(NR);
-        let mut panels = vec![0.0; k * width];
-        for k0 in (0..k).step_by(KC) {
-            let depth = KC.min(k - k0);
-            pack::<NR>(b.transposed(), 0..n, k0..k0 + depth, &mut panels[k0 * width..][..depth * width]);
+        let mut packed = Self::default();
+        packed.pack(b);
+        packed
+    }
+
+    /// Packs `b` in place of what was here.
+    pub fn pack(&mut self, b: Matrix) {
+        (self.k, self.n) = (b.rows, b.columns);
+        let width = b.columns.next_multiple_of(NR);
+        self.panels.resize(b.rows * width, 0.0);
+        for k0 in (0..b.rows).step_by(KC) {
+            let depth = KC.min(b.rows - k0);
+            let panels = &mut self.panels[k0 * width..][..depth * width];
+            pack::<NR>(b.transposed(), 0..b.columns, k0..k0 + depth, panels);
         }
-        Self { k, n, panels }
+    }
+
+    /// k and n
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        (self.k, self.n)
     }
 
     /// n
@@ -181,8 +193,14 @@ impl Packed {
 
     /// Whether no number is NaN or infinite.
     pub(crate) fn is_finite(&self) -> bool {
-        // Of finite numbers the zeros add up to 0; NaN and infinity times 0 are NaN.
-        self.panels.iter().map(|x| x * 0.0).sum::<f32>() == 0.0
+        // NaN and infinity times 0 are NaN.
+        let zeros = Lanes::splat(0.0);
+        let mut strange = zeros.unordered(zeros);
+        for four in self.panels.as_chunks::<4>().0 {
+            // SAFETY: there are four.
+            strange = strange.unordered(unsafe { Lanes::load(four.as_ptr()) }.mul(zeros));
+        }
+        !strange.has_bits()
     }
 
     /// Rows `k` of the 8 columns from `column` on; the rows lie within one block.
@@ -207,7 +225,21 @@ pub fn matmul(a: Matrix, b: Matrix, bias: Option<&[f32]>, out: &mut [f32], out_s
 /// # Panics
 /// Where the shapes do not fit each other.
 pub fn matmul_packed(a: Matrix, b: &Packed, bias: Option<&[f32]>, out: &mut [f32], out_stride: usize) {
-    matmul_all(a, vec![Product::new(b, bias, MatrixMut::new(out, a.rows, b.n, out_stride))]);
+    matmul_all(a, vec![Product::new(b, bias, MatrixMut::new(out, a.rows, b.n, out_stride))], &mut Room::default());
+}
+
+/// Room for a block of `a`, packed: what it held is of no use to the next product.
+#[derive(Debug, Default)]
+pub struct Room(Vec<f32>);
+
+impl Room {
+    /// Room for so many numbers.
+    fn of(&mut self, size: usize) -> &mut [f32] {
+        if self.0.len() < size {
+            self.0.resize(size, 0.0);
+        }
+        &mut self.0[..size]
+    }
 }
 
 /// What a matrix is multiplied by, and where the product goes.
@@ -239,15 +271,15 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The products of one matrix with several, of as many rows each.
+/// The products of one matrix with several, of as many rows each. `room` is the caller's; other threads have their own.
 ///
 /// # Panics
 /// Where the shapes do not fit each other.
-pub fn matmul_all(a: Matrix, mut products: Vec<Product>) {
+pub fn matmul_all(a: Matrix, mut products: Vec<Product>, room: &mut Room) {
     let n: usize = products.iter().map(|product| product.b.n).sum();
     let threads = threads::count(a.rows * a.columns * n);
     if threads == 1 {
-        return matmul_parts(a, 0..a.columns, &mut products);
+        return matmul_parts(a, 0..a.columns, &mut products, room);
     }
     // Some parts for each thread, so that none waits long for the last: rows, and where these are few, columns as well.
     let height = (a.rows / (4 * threads)).next_multiple_of(TILES).clamp(TILES, MC / 2);
@@ -261,9 +293,9 @@ pub fn matmul_all(a: Matrix, mut products: Vec<Product>) {
             parts.extend(out.row_blocks(height).map(part).enumerate());
         }
     }
-    threads::each(threads, parts.into_iter(), |_: &mut (), (i, part)| {
+    threads::each(threads, parts.into_iter(), |room: &mut Room, (i, part)| {
         let rows = i * height..a.rows.min((i + 1) * height);
-        matmul_parts(a.rows(rows), 0..a.columns, &mut [part]);
+        matmul_parts(a.rows(rows), 0..a.columns, &mut [part], room);
     });
 }
 
@@ -272,12 +304,19 @@ pub fn matmul_all(a: Matrix, mut products: Vec<Product>) {
 ///
 /// # Panics
 /// Where the shapes do not fit each other.
-pub(crate) fn matmul_part(a: Matrix, b: &Packed, k: Range<usize>, columns: Range<usize>, out: MatrixMut) {
-    matmul_parts(a, k, &mut [Product { b, columns, bias: None, out }]);
+pub(crate) fn matmul_part(
+    a: Matrix,
+    b: &Packed,
+    k: Range<usize>,
+    columns: Range<usize>,
+    out: MatrixMut,
+    room: &mut Room,
+) {
+    matmul_parts(a, k, &mut [Product { b, columns, bias: None, out }], room);
 }
 
 /// Several such products; each block of `a` is packed once for all.
-fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product]) {
+fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut Room) {
     let m = a.rows;
     assert!(a.columns == k.len(), "sizes differ");
     for Product { b, columns, bias, out } in &*products {
@@ -286,7 +325,7 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product]) {
         assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
     }
 
-    let mut a_panels = vec![0.0; MC.min(m).next_multiple_of(MR) * KC.min(k.len())];
+    let a_panels = room.of(MC.min(m).next_multiple_of(MR) * KC.min(k.len()));
     let mut edge = [0.0; MR * NR];
     let mut k0 = k.start;
     while k0 < k.end {
@@ -294,7 +333,7 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product]) {
         for m0 in (0..m).step_by(MC) {
             let mc = MC.min(m - m0);
             // 1. Pack a block of a.                                    [mc / MR][depth][MR]
-            pack::<MR>(a, m0..m0 + mc, k0 - k.start..k0 - k.start + depth, &mut a_panels);
+            pack::<MR>(a, m0..m0 + mc, k0 - k.start..k0 - k.start + depth, a_panels);
             for Product { b, columns, bias, out } in products.iter_mut() {
                 for j in columns.clone().step_by(NR) {
                     let b_panel = b.panel(k0..k0 + depth, j);
@@ -309,11 +348,17 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product]) {
                             None => Onto::Nothing,
                         };
                         if height == MR && width == NR {
-                            tile(a_panel, b_panel, &onto, out, row, column);
+                            tile::<MR>(a_panel, b_panel, &onto, out, row, column);
+                            continue;
+                        }
+                        if height.is_multiple_of(2) && width == NR {
+                            for r in (0..height).step_by(2) {
+                                tile::<2>(&a_panel[r..], b_panel, &onto, out, row + r, column);
+                            }
                             continue;
                         }
                         // 3. A tile that hangs over the edge goes by way of a buffer.
-                        tile(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
+                        tile::<MR>(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
                         for (r, sums) in edge.chunks_exact(NR).take(height).enumerate() {
                             let to = &mut out.row(row + r)[column..][..width];
                             for (c, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
@@ -395,13 +440,15 @@ enum Onto<'a> {
     Out,
 }
 
-/// One tile, from a place of `out` on: `out[MR, 8] = a_panel[depth, MR]ᵀ · b_panel[depth, 8]` and what it is added to.
+/// One tile of some rows, from a place of `out` on: `out[H, 8] = a_panel[depth, first H of MR]ᵀ · b_panel[depth, 8]` and what it is
+/// added to.
 #[inline(never)]
-fn tile(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, row: usize, column: usize) {
+fn tile<const H: usize>(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, row: usize, column: usize) {
     let depth = b_panel.len() / NR;
-    assert!(a_panel.len() >= MR * depth);
-    let (corner, row_stride) = (out.corner(row, column), out.row_stride);
-    let mut sums = [[Lanes::splat(0.0); 2]; MR];
+    // Not by way of a depth of at least 1: knowing that, the browser's compiler has been seen to spill the sums.
+    assert!(a_panel.len() + MR - H >= MR * depth);
+    let (corner, row_stride) = (out.corner(row, column, H), out.row_stride);
+    let mut sums = [[Lanes::splat(0.0); 2]; H];
     // SAFETY: the assertion and the corner's bound every address that the loops below form.
     unsafe {
         let (mut a, mut b) = (a_panel.as_ptr(), b_panel.as_ptr());
@@ -502,13 +549,13 @@ mod tests {
         let mut numbers = numbers(5);
         let (k, n) = (300, 21);
         let (a, b) = (numbers(7 * k), numbers(k * n));
-        let packed = Packed::new(Matrix::new(&b, k, n, n));
+        let (packed, mut room) = (Packed::new(Matrix::new(&b, k, n, n)), Room::default());
         for rows in [0..k, 3..10, 250..260, 256..300, 299..300] {
             for columns in [0..n, 8..n, 16..20, 0..3, 8..16] {
                 let part = Matrix::new(&a, 7, rows.len(), k);
                 let mut out = vec![0.0; 7 * columns.len()];
                 let view = MatrixMut::new(&mut out, 7, columns.len(), columns.len());
-                matmul_part(part, &packed, rows.clone(), columns.clone(), view);
+                matmul_part(part, &packed, rows.clone(), columns.clone(), view, &mut room);
                 let b = Matrix::new(&b[rows.start * n + columns.start..], rows.len(), columns.len(), n);
                 for (ours, expected) in out.iter().zip(matmul_reference(part, b, None)) {
                     assert!((ours - expected).abs() < 1e-4, "{rows:?} {columns:?}");
@@ -530,7 +577,7 @@ mod tests {
                 .iter()
                 .zip(&mut together)
                 .map(|((n, bias, b), out)| Product::new(b, Some(bias), MatrixMut::new(out, m, *n, *n)));
-            matmul_all(a, products.collect());
+            matmul_all(a, products.collect(), &mut Room::default());
             for ((n, bias, b), together) in right.iter().zip(together) {
                 let mut alone = vec![f32::NAN; m * n];
                 matmul_packed(a, b, Some(bias), &mut alone, *n);

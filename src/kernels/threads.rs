@@ -4,7 +4,6 @@
 //! A helper is a thread that calls [`help`]: one of the operating system, or a worker with the same WebAssembly and the same
 //! memory. In WebAssembly whose memory is not shared there are none.
 
-use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -79,75 +78,53 @@ pub fn count(work: usize) -> usize {
 /// Where `act` does.
 pub fn each<T: Send, Own: Default>(
     threads: usize,
-    items: impl ExactSizeIterator<Item = T>,
+    items: impl ExactSizeIterator<Item = T> + Send,
     act: impl Fn(&mut Own, T) + Sync,
 ) {
-    let items = Items::of(items);
+    let (count, items) = (items.len(), Mutex::new(items));
+    let next = || lock(&items).next();
     let work: &dyn Work = &|| {
         let mut own = Own::default();
-        while let Some(item) = items.next() {
+        while let Some(item) = next() {
             act(&mut own, item);
         }
     };
-    share(threads.min(items.count()), work, &mut || work.run());
+    share(threads.min(count), work, &mut || work.run());
 }
 
 /// The same, where the caller alone takes what `act` gives: its own at once, that of others between its items.
 ///
 /// # Panics
 /// Where `act` does.
-pub fn each_taken<T: Send, Own: Default, R: Send>(
+pub fn each_taken<T: Send, R: Send>(
     threads: usize,
-    items: impl ExactSizeIterator<Item = T>,
-    act: impl Fn(&mut Own, T) -> R + Sync,
+    items: impl ExactSizeIterator<Item = T> + Send,
+    act: impl Fn(T) -> R + Sync,
     mut take: impl FnMut(R),
 ) {
-    let (items, given) = (Items::of(items), Mutex::new(Vec::new()));
-    let next = |own: &mut Own| items.next().map(|item| act(own, item));
+    let (count, items, given) = (items.len(), Mutex::new(items), Mutex::new(Vec::new()));
+    let next = || {
+        let item = lock(&items).next();
+        item.map(&act)
+    };
     let help = || {
-        let mut own = Own::default();
-        while let Some(result) = next(&mut own) {
+        while let Some(result) = next() {
             lock(&given).push(result);
         }
     };
-    let mut take_given = || {
+    let mut take_all = |own: Option<R>| {
         // The list is free for others while these are taken.
-        let results = std::mem::take(&mut *lock(&given));
-        results.into_iter().for_each(&mut take);
+        let others = std::mem::take(&mut *lock(&given));
+        for result in own.into_iter().chain(others) {
+            take(result);
+        }
     };
-    share(threads.min(items.count()), &help, &mut || {
-        let mut own = Own::default();
-        while let Some(result) = next(&mut own) {
-            lock(&given).push(result);
-            take_given();
+    share(threads.min(count), &help, &mut || {
+        while let Some(result) = next() {
+            take_all(Some(result));
         }
     });
-    take_given();
-}
-
-/// Items, each of which is taken by one thread.
-struct Items<T> {
-    items: Vec<UnsafeCell<Option<T>>>,
-    next: AtomicUsize,
-}
-
-// SAFETY: no two threads reach the same item.
-unsafe impl<T: Send> Sync for Items<T> {}
-
-impl<T> Items<T> {
-    fn of(items: impl Iterator<Item = T>) -> Self {
-        Self { items: items.map(|item| UnsafeCell::new(Some(item))).collect(), next: AtomicUsize::new(0) }
-    }
-
-    fn count(&self) -> usize {
-        self.items.len()
-    }
-
-    fn next(&self) -> Option<T> {
-        let item = self.items.get(self.next.fetch_add(1, Ordering::Relaxed))?;
-        // SAFETY: every number is given to one thread, once.
-        unsafe { &mut *item.get() }.take()
-    }
+    take_all(None);
 }
 
 /// Lets so many threads run the job, the caller among them with `part`, which is its way to do it.
@@ -272,7 +249,7 @@ mod tests {
         // 3. What helpers give the caller takes, all of it.
         for (threads, count) in [(1, 5), (2, 1000), (4, 0), (4, 40)] {
             let mut taken = Vec::new();
-            each_taken(threads, 0..count, |_: &mut (), item| item, |item| taken.push(item));
+            each_taken(threads, 0..count, |item| item, |item| taken.push(item));
             taken.sort_unstable();
             assert_eq!(taken, (0..count).collect::<Vec<_>>());
         }
