@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, read_variants, words};
+use crate::positions::power;
 use crate::text::{Float, Listed, number};
 
 /// A rule or a matrix that says which key a query may attend to, sized when it meets the scores. Row i is query i, column j is key j.
@@ -597,7 +598,7 @@ fn check_matrix(shape: &[usize], cells: usize, axes: Option<MaskAxes>, size: Mas
 
 /// Slopes 2^(-8 (h + 1) / n) for a power of two n; in between, those of the next lower power and every other of the next higher.
 fn alibi_slope(head: usize, heads: usize) -> f32 {
-    let slope = |head: usize, heads: usize| (2f64).powf(-8.0 * (head + 1) as f64 / heads as f64) as f32;
+    let slope = |head: usize, heads: usize| power(2.0, -8.0 * (head + 1) as f64 / heads as f64) as f32;
     let lower = if heads.is_power_of_two() { heads } else { heads.next_power_of_two() / 2 };
     if head < lower { slope(head, lower) } else { slope(2 * (head - lower), 2 * lower) }
 }
