@@ -1,10 +1,12 @@
 // What `import "attnscope/elements"` registers: the views as custom elements, which draw tensors from anywhere and need no engine, and
 // the page.
 import { AttnScope, type FrameMessage } from "./attn-scope.ts";
+import type { DeviceTensor } from "./device.ts";
 import { ElementBase } from "./element-base.ts";
 import { AttnError } from "./errors.ts";
 import { Selection } from "./selection.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { isOnDevice } from "./views/device-peaks.ts";
 import { headGrid } from "./views/head-grid.ts";
 import { headLines } from "./views/head-lines.ts";
 import { heatmap } from "./views/heatmap.ts";
@@ -21,7 +23,7 @@ interface Drawn {
   readonly tokens: readonly string[];
   readonly keyTokens: readonly string[];
   /** `[heads, n_q, n_k]` */
-  readonly values: Tensor;
+  readonly values: Tensor | DeviceTensor;
 }
 
 /**
@@ -33,7 +35,7 @@ abstract class AttnElement extends ElementBase {
   static readonly observedAttributes: readonly string[] = ["tokens", "key-tokens", "weights"];
 
   #selection = new Selection();
-  #values: TensorLike | null = null;
+  #values: TensorLike | DeviceTensor | null = null;
   #tokens: readonly string[] | null = null;
   #keyTokens: readonly string[] | null = null;
   #home: HTMLElement | null = null;
@@ -74,11 +76,14 @@ abstract class AttnElement extends ElementBase {
     this.due();
   }
 
-  /** `[heads, n_q, n_k]`, or `[n_q, n_k]` for one head. */
-  get weights(): TensorLike | null {
+  /**
+   * `[heads, n_q, n_k]`, or `[n_q, n_k]` for one head. `<attn-heads>` and `<attn-heatmap>` also take what `trace.drawable` gives, of as many
+   * axes, and draw it on the graphics processor.
+   */
+  get weights(): TensorLike | DeviceTensor | null {
     return this.#values;
   }
-  set weights(weights: TensorLike | null) {
+  set weights(weights: TensorLike | DeviceTensor | null) {
     this.#values = weights;
     this.due();
   }
@@ -134,13 +139,13 @@ abstract class AttnElement extends ElementBase {
   /** Makes the element's view. */
   protected abstract create(home: HTMLElement, options: object): View<never>;
   /** The numbers, as far as they are known. */
-  protected values(): Tensor | null {
+  protected values(): Tensor | DeviceTensor | null {
     if (this.#values === null) return null;
-    const { data, shape } = toTensor(this.#values, "weights");
-    const [a = 1, b = 1, c = 1] = shape;
-    if (shape.length === 2) return { data, shape: [1, a, b] };
-    if (shape.length === 3) return { data, shape: [a, b, c] };
-    const expected = "[n_q, n_k] or [heads, n_q, n_k]";
+    const values = onDevice(this.#values) ?? toTensor(this.#values as TensorLike, "weights");
+    const { shape } = values;
+    if (shape.length === 3) return values;
+    if (shape.length === 2 && "data" in values) return { ...values, shape: [1, ...shape] };
+    const expected = "data" in values ? "[n_q, n_k] or [heads, n_q, n_k]" : "[heads, n_q, n_k]";
     const message = `weights: found shape [${shape.join(", ")}], expected ${expected}`;
     throw new AttnError("shape_mismatch", message, { argument: "weights", found: shape, expected });
   }
@@ -172,6 +177,18 @@ abstract class AttnElement extends ElementBase {
   #refuse(error: unknown): void {
     this.dispatchEvent(new CustomEvent("error", { detail: error }));
   }
+}
+
+function onDevice(values: unknown): DeviceTensor | null {
+  return typeof values === "object" && values !== null && isOnDevice(values) ? values : null;
+}
+
+/** The numbers of what is drawn. @throws AttnError where they lie on a graphics processor */
+function numbersOf({ values }: Drawn): Tensor {
+  if ("data" in values) return values;
+  const [found, expected] = ["numbers on a graphics processor", "a tensor, such as trace.read gives"];
+  const message = `weights: found ${found}, expected ${expected}`;
+  throw new AttnError("invalid_tensor", message, { argument: "weights", found, expected });
 }
 
 function json(name: string, text: string | null): unknown {
@@ -246,7 +263,7 @@ export class AttnHeads extends AttnElement {
 export class AttnLines extends AttnElement {
   protected override options(drawn: Drawn): object {
     return {
-      values: drawn.values,
+      values: numbersOf(drawn),
       rowLabels: drawn.tokens,
       columnLabels: drawn.keyTokens,
       titles: titles(drawn),
@@ -270,6 +287,7 @@ export class AttnLines extends AttnElement {
 export class AttnHeatmap extends AttnElement {
   static override readonly observedAttributes = [...AttnElement.observedAttributes, "head"];
   #head = 0;
+  #drawn: { values: DeviceTensor; head: number; matrix: DeviceTensor } | null = null;
 
   /** Which head of several is drawn, counted from 0. */
   get head(): number {
@@ -293,10 +311,9 @@ export class AttnHeatmap extends AttnElement {
       const message = `head: found ${head}, expected ${expected}`;
       throw new AttnError("invalid_option", message, { option: "head", found: String(head), expected });
     }
-    const size = rows * columns;
     const { query, key } = this.selection.place;
     return {
-      matrix: { rows, columns, data: drawn.values.data.subarray(head * size, (head + 1) * size) },
+      matrix: this.#matrixOf(drawn.values, head),
       rowLabels: drawn.tokens,
       columnLabels: drawn.keyTokens,
       domain: [0, 1],
@@ -308,6 +325,19 @@ export class AttnHeatmap extends AttnElement {
   }
   protected override create(home: HTMLElement, options: object): View<never> {
     return heatmap(home, options as never);
+  }
+
+  /** On a graphics processor the same one as before, where it is, so that it is not made ready anew. */
+  #matrixOf(values: Drawn["values"], head: number) {
+    if ("data" in values) {
+      const [, rows = 1, columns = 1] = values.shape;
+      const size = rows * columns;
+      return { rows, columns, data: values.data.subarray(head * size, (head + 1) * size) };
+    }
+    if (this.#drawn?.values !== values || this.#drawn.head !== head) {
+      this.#drawn = { values, head, matrix: values.at(head) };
+    }
+    return this.#drawn.matrix;
   }
 }
 
@@ -356,7 +386,7 @@ export class AttnMask extends AttnElement {
     return {
       rows,
       columns,
-      allowed: Uint8Array.from(drawn.values.data, (cell) => Number(cell !== 0)),
+      allowed: Uint8Array.from(numbersOf(drawn).data, (cell) => Number(cell !== 0)),
       rowLabels: tokens,
       columnLabels: keyTokens,
       selected: query < rows && key < columns ? { row: query, column: key } : null,

@@ -227,6 +227,43 @@ test("heads side by side from the GPU: one scale, one zoom, and not a number mor
   expect(found.svg).toBe(true);
 });
 
+test("elements draw what was left on the GPU, and say what they cannot", async ({ page }) => {
+  const found = await page.evaluate(async () => {
+    const { attnscope, tools } = globalThis as unknown as InPage;
+    const engine = await attnscope.createEngine({ backend: "webgpu", worker: false });
+    const mha = engine.multiHeadAttention({ dModel: 12, nHeads: 3, seed: 1 });
+    const { trace } = await mha.forward(await engine.torchGenerator(2).randn([70, 12]), { lazy: true });
+    const [drawable, numbers] = [trace.drawable("weights"), await trace.read("weights")];
+    const refused: string[] = [];
+    const shown = (name: "attn-heads" | "attn-heatmap" | "attn-lines", weights: typeof numbers | typeof drawable) => {
+      const place = tools.place(300);
+      const element = document.createElement(name);
+      element.addEventListener("error", (event) => refused.push((event as unknown as CustomEvent).detail.message));
+      if (name === "attn-heatmap") element.setAttribute("head", "2");
+      element.weights = weights as never;
+      place.append(element);
+      return { place, view: element.shadowRoot as unknown as HTMLElement };
+    };
+    const results: Record<string, { differing: number; colors: number }> = {};
+    for (const name of ["attn-heads", "attn-heatmap"] as const) {
+      const [one, other] = [shown(name, drawable), shown(name, numbers)];
+      results[name] = await tools.compared(one.view, other.view);
+      for (const { place } of [one, other]) place.remove();
+    }
+    shown("attn-lines", drawable);
+    shown("attn-heads", (drawable as DeviceTensor).at(0));
+    await Promise.resolve();
+    return { results, refused };
+  });
+  for (const [name, { differing, colors }] of Object.entries(found.results)) {
+    expect([name, differing], `${colors} colours`).toEqual([name, 0]);
+    expect(colors).toBeGreaterThan(3);
+  }
+  expect(found.refused).toHaveLength(2);
+  expect(found.refused[0]).toContain("found numbers on a graphics processor");
+  expect(found.refused[1]).toContain("expected [heads, n_q, n_k]");
+});
+
 test("a lazy pass is read, explained and masked anew as any other", async ({ page }) => {
   const found = await page.evaluate(async () => {
     const { attnscope, tools } = globalThis as unknown as InPage;
