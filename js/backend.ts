@@ -73,10 +73,10 @@ export class Backend {
     glue().limitThreads(this.info.threads);
   }
 
-  /** Runs a pass of so much work on the CPU. */
+  /** Runs a pass of so much work on the CPU; gives its trace where it keeps stages. */
   run(plan: RawPlan, work: number, tell?: (part: number) => void): [Result, RawTrace | null] {
     const start = performance.now();
-    const passed = plan.pass(tell) as [Result, RawTrace | null];
+    const passed = plan.run(tell, false) as [Result, RawTrace | null];
     this.#gpu?.costs.learnCpu(work, performance.now() - start);
     return passed;
   }

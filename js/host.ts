@@ -396,7 +396,9 @@ export class Host {
   async #fetch(id: Id, plan: RawPlan, pass: LeftPass): Promise<void> {
     const computed = await this.#backend.read(() => pass.left.all()).finally(() => this.#check());
     this.#compute(() => {
-      const trace = computed ? plan.computed(computed.numbers, computed.places) : plan.run();
+      const trace = computed
+        ? plan.computed(computed.numbers, computed.places)
+        : (plan.run(undefined, true)[1] as RawTrace);
       this.#objects.set(id, trace);
       this.#left.set(id, { ...pass, plan: null });
     });

@@ -7,11 +7,12 @@ import { invalidOption } from "./errors.ts";
  */
 export function given<T extends object>(options: T, known?: readonly (keyof T)[]): T {
   if (typeof options !== "object" || options === null) throw invalidOption("options", options, "an object");
-  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-  for (const [name] of entries) {
-    if (known && !known.includes(name as keyof T)) {
+  const chosen = { ...options };
+  for (const name of Object.keys(chosen) as (keyof T & string)[]) {
+    if (chosen[name] === undefined) delete chosen[name];
+    else if (known && !known.includes(name)) {
       throw invalidOption(name, "an unknown option", `one of ${known.join(", ")}`);
     }
   }
-  return Object.fromEntries(entries) as T;
+  return chosen;
 }

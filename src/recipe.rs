@@ -786,7 +786,7 @@ impl Recipe {
                 let count = attend(queries, kv, how.weighing, &mut room);
                 (place, count, room)
             };
-            threads::each_taken(threads, blocks.into_iter(), act, |(place, count, room)| {
+            threads::each_taken(threads, blocks.into_iter(), act, &mut |(place, count, room)| {
                 if let Some(weights) = weights {
                     (caller.hand_out)(&self.steps[weights], place, &room.weights[..count]);
                 }

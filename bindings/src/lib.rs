@@ -212,29 +212,18 @@ pub struct RawPlan(Plan);
 
 #[wasm_bindgen]
 impl RawPlan {
-    /// Runs the pass and gives `[result, trace]`: what [`RawTrace::result`] gives, and the trace, or null where it keeps no stages.
-    pub fn pass(self, watch: Option<Function>) -> Thrown<Array> {
-        let trace = self.run(watch)?;
-        let (result, is_kept) = (trace.result(), trace.trace.keeps_stages());
-        Ok(Array::of2(&result, &if is_kept { trace.into() } else { JsValue::NULL }))
-    }
-
-    /// Runs the pass; `watch` is called with the part of it that is done, from 0 to 1.
-    pub fn run(self, watch: Option<Function>) -> Thrown<RawTrace> {
+    /// Runs the pass and gives `[result, trace]`: what [`RawTrace::result`] gives, and the trace where it keeps stages or is wanted
+    /// anyhow, else null. `watch` is called with the part of the pass that is done, from 0 to 1.
+    pub fn run(self, watch: Option<Function>, wants_trace: bool) -> Thrown<Array> {
         let mut watch = |part| tell(watch.as_ref(), part);
-        let mut handed_out = self.0.handed_out();
-        if handed_out.iter().map(size).sum::<usize>() <= FEW {
-            handed_out.clear();
-        }
-        if handed_out.is_empty() {
-            return self.0.run(&mut watch).map(RawTrace::of).map_err(throw);
-        }
-        let taken: Vec<_> = handed_out.into_iter().map(Taken::new).collect();
+        let taken: Vec<_> = self.0.handed_out().into_iter().map(Taken::new).collect();
         let trace = self.0.run_handing_out(&mut watch, &mut |block| {
             let place = taken.iter().find(|taken| taken.is_of(block.stage, block.layer));
             place.expect("a place for all that is handed out").take(&block);
         });
-        Ok(RawTrace { trace: trace.map_err(throw)?, taken })
+        let trace = RawTrace { trace: trace.map_err(throw)?, taken };
+        let (result, is_kept) = (trace.result(), wants_trace || trace.trace.keeps_stages());
+        Ok(Array::of2(&result, &if is_kept { trace.into() } else { JsValue::NULL }))
     }
 
     /// The same pass, which takes over the rows that an earlier one of the module made as it would.
@@ -292,13 +281,6 @@ impl RawPlan {
     }
 }
 
-/// So many weights stay in the cache until the end of a pass, and to copy them all at once takes less than block by block.
-const FEW: usize = 1 << 15;
-
-fn size(info: &StageInfo) -> usize {
-    info.shape.iter().product()
-}
-
 /// Weights that a pass hands out, copied block by block.
 struct Taken {
     info: StageInfo,
@@ -307,7 +289,7 @@ struct Taken {
 
 impl Taken {
     fn new(info: StageInfo) -> Self {
-        Self { numbers: Float32Array::new_with_length(size(&info) as u32), info }
+        Self { numbers: Float32Array::new_with_length(info.shape.iter().product::<usize>() as u32), info }
     }
 
     fn is_of(&self, stage: Stage, layer: usize) -> bool {
@@ -361,7 +343,8 @@ impl RawTrace {
         let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
         let mut stages = self.trace.stages();
         stages.retain(|info| !only_masked || self.trace.is_masked(info.name, info.layer));
-        let (mut copied, all) = (0, stages.iter().map(size).sum::<usize>());
+        let size = |info: &StageInfo| info.shape.iter().product::<usize>() as f32;
+        let (mut copied, all) = (0.0, stages.iter().map(size).sum::<f32>());
         stages
             .iter()
             .map(|info| {
@@ -377,7 +360,7 @@ impl RawTrace {
                 };
                 let tensor = tensor_of(data, &info.shape);
                 copied += size(info);
-                tell(watch.as_ref(), copied as f32 / all as f32);
+                tell(watch.as_ref(), copied / all);
                 Ok(Array::of3(&info.name.name().into(), &info.layer.into(), &tensor))
             })
             .collect()

@@ -360,14 +360,13 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
                         // 3. A tile that hangs over the edge goes by way of a buffer.
                         tile::<MR>(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
                         for (r, sums) in edge.chunks_exact(NR).take(height).enumerate() {
-                            let to = &mut out.row(row + r)[column..][..width];
-                            for (c, (to, &sum)) in to.iter_mut().zip(sums).enumerate() {
-                                *to = match onto {
-                                    Onto::Nothing => sum,
-                                    Onto::Row(bias) => sum + bias[c],
-                                    Onto::Out => sum + *to,
-                                };
+                            let (to, mut there) = (&mut out.row(row + r)[column..][..width], NOTHING);
+                            match onto {
+                                Onto::Nothing => {}
+                                Onto::Row(bias) => there[..width].copy_from_slice(&bias[..width]),
+                                Onto::Out => there[..width].copy_from_slice(to),
                             }
+                            to.iter_mut().zip(sums).zip(there).for_each(|((to, sum), there)| *to = sum + there);
                         }
                     }
                 }
@@ -431,6 +430,9 @@ fn interleave<const P: usize>(lines: &[&[f32]; P], panel: &mut [f32]) {
     }
 }
 
+/// x + -0 is x, be it 0 or -0.
+static NOTHING: [f32; NR] = [-0.0; NR];
+
 /// What a tile is added to.
 enum Onto<'a> {
     Nothing,
@@ -448,6 +450,11 @@ fn tile<const H: usize>(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut
     // Not by way of a depth of at least 1: knowing that, the browser's compiler has been seen to spill the sums.
     assert!(a_panel.len() + MR - H >= MR * depth);
     let (corner, row_stride) = (out.corner(row, column, H), out.row_stride);
+    let (onto, onto_stride): (*const f32, usize) = match onto {
+        Onto::Nothing => ((&raw const NOTHING).cast(), 0),
+        Onto::Row(bias) => (bias[..NR].as_ptr(), 0),
+        Onto::Out => (corner.cast_const(), row_stride),
+    };
     let mut sums = [[Lanes::splat(0.0); 2]; H];
     // SAFETY: the assertion and the corner's bound every address that the loops below form.
     unsafe {
@@ -465,18 +472,10 @@ fn tile<const H: usize>(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut
             b = b.add(NR);
             left -= 1;
         }
-        for (row, sum) in sums.into_iter().enumerate() {
-            let to = corner.add(row * row_stride);
-            let [low, high] = match onto {
-                Onto::Nothing => sum,
-                Onto::Row(bias) => {
-                    assert!(bias.len() >= NR);
-                    [sum[0].add(Lanes::load(bias.as_ptr())), sum[1].add(Lanes::load(bias.as_ptr().add(4)))]
-                }
-                Onto::Out => [sum[0].add(Lanes::load(to)), sum[1].add(Lanes::load(to.add(4)))],
-            };
-            low.store(to);
-            high.store(to.add(4));
+        for (row, [low, high]) in sums.into_iter().enumerate() {
+            let (to, onto) = (corner.add(row * row_stride), onto.add(row * onto_stride));
+            low.add(Lanes::load(onto)).store(to);
+            high.add(Lanes::load(onto.add(4))).store(to.add(4));
         }
     }
 }

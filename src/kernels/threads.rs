@@ -72,6 +72,9 @@ pub fn count(work: usize) -> usize {
     if ARE_THERE { (work / SHARE).clamp(1, LIMIT.load(Ordering::Relaxed).max(1)) } else { 1 }
 }
 
+/// Does items as long as there are any, and gives what comes of each.
+type Worker<'w, R> = dyn Fn(&mut dyn FnMut(R)) + Sync + 'w;
+
 /// Calls `act` with every item, on so many threads at most. Each thread has a value of its own to go on with.
 ///
 /// # Panics
@@ -100,31 +103,29 @@ pub fn each_taken<T: Send, R: Send>(
     threads: usize,
     items: impl ExactSizeIterator<Item = T> + Send,
     act: impl Fn(T) -> R + Sync,
-    mut take: impl FnMut(R),
+    take: &mut dyn FnMut(R),
 ) {
     let (count, items, given) = (items.len(), Mutex::new(items), Mutex::new(Vec::new()));
-    let next = || {
-        let item = lock(&items).next();
-        item.map(&act)
-    };
-    let help = || {
-        while let Some(result) = next() {
-            lock(&given).push(result);
+    // The loop is there once, for the caller and those who help.
+    let work: &Worker<R> = &|give| {
+        let next = || lock(&items).next();
+        while let Some(item) = next() {
+            give(act(item));
         }
     };
-    let mut take_all = |own: Option<R>| {
+    let help = || work(&mut |result| lock(&given).push(result));
+    let take_given = |take: &mut dyn FnMut(R)| {
         // The list is free for others while these are taken.
-        let others = std::mem::take(&mut *lock(&given));
-        for result in own.into_iter().chain(others) {
-            take(result);
-        }
+        let results = std::mem::take(&mut *lock(&given));
+        results.into_iter().for_each(take);
     };
     share(threads.min(count), &help, &mut || {
-        while let Some(result) = next() {
-            take_all(Some(result));
-        }
+        work(&mut |result| {
+            take(result);
+            take_given(take);
+        });
     });
-    take_all(None);
+    take_given(take);
 }
 
 /// Lets so many threads run the job, the caller among them with `part`, which is its way to do it.
@@ -249,7 +250,7 @@ mod tests {
         // 3. What helpers give the caller takes, all of it.
         for (threads, count) in [(1, 5), (2, 1000), (4, 0), (4, 40)] {
             let mut taken = Vec::new();
-            each_taken(threads, 0..count, |item| item, |item| taken.push(item));
+            each_taken(threads, 0..count, |item| item, &mut |item| taken.push(item));
             taken.sort_unstable();
             assert_eq!(taken, (0..count).collect::<Vec<_>>());
         }

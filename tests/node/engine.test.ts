@@ -248,6 +248,25 @@ test("what a user holds is a copy", async () => {
   expect(Array.from(mine.data)).toEqual([1, 2, 3, 4]);
 });
 
+test("a pass takes its inputs as they are when it is called", async () => {
+  const mha = engine.multiHeadAttention({ dModel: 8, nHeads: 2, seed: 9 });
+  const given = await random(4, [3, 8]);
+  const expected = await mha.forward(given);
+  const x = tensor(given);
+  const pass = mha.forward(x);
+  x.data.fill(0);
+  expect((await pass).output).toEqual(expected.output);
+  // One that is called from within another waits for it.
+  x.data.set(given.data);
+  let inner: ReturnType<typeof mha.forward> | undefined;
+  const onProgress = () => {
+    inner ??= mha.forward(x);
+    x.data.fill(0);
+  };
+  await mha.forward(x, { onProgress });
+  expect((await inner)?.output).toEqual(expected.output);
+});
+
 test("lists of options may be typed arrays of any kind", async () => {
   const x = await random(4, [3, 8]);
   const mha = engine.multiHeadAttention({ dModel: 8, nHeads: 2, seed: 9 });
