@@ -67,7 +67,7 @@ export class Link {
     before: readonly (KeptStage | LeftStage)[] = [],
   ): Promise<Omit<PassReply, "stages" | "left"> & { trace: Trace | null }> {
     try {
-      // By name: what is left of an object takes as long as the softmax of a small pass.
+      // By name: to spread what is left of an object takes microseconds, which a small pass would feel.
       const { output, present, stages, left, weights, crossWeights } = await this.call<PassReply>(request, watch);
       if (request.op === "remask" || !request.isLazy) {
         const trace = stages && this.#trace(stages, request.trace, before);
