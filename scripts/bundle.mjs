@@ -11,7 +11,8 @@ process.chdir(fileURLToPath(new URL("..", import.meta.url)));
 
 const NOTICE = "/*! attnscope, MIT OR Apache-2.0, and d3-format, ISC: see NOTICE */";
 
-for (const glue of ["attnscope", "attnscope_analysis", "attnscope_files"]) {
+const GLUES = ["attnscope", "attnscope_analysis", "attnscope_files"];
+for (const glue of GLUES) {
   const file = `dist/wasm/${glue}.js`;
   await build({ input: file, output: { file, format: "esm", minify: true } });
 }
@@ -53,13 +54,15 @@ for (const id of bundles.flatMap(({ output }) => output.flatMap(({ moduleIds = [
 const ENTRIES = ["index", "slim", "elements", "worker", "views/index"];
 const { output } = await build({
   input: Object.fromEntries(ENTRIES.map((entry) => [entry, `dist/${entry}.js`])),
-  external: [/[\\/]wasm[\\/]/, "d3-format"],
+  external: [/[\\/]wasm[\\/]attnscope\.js$/, "d3-format"],
   output: { dir: "dist", format: "esm", chunkFileNames: "shared-[name].js" },
   write: false,
 });
 for (const file of readdirSync("dist", { recursive: true })) {
   if (/\.js$/.test(file) && !/^wasm[\\/]/.test(file)) rmSync(`dist/${file}`);
 }
+// That of the engine alone stays by itself, for its realm has one.
+for (const glue of GLUES.slice(1)) rmSync(`dist/wasm/${glue}.js`);
 for (const { fileName, code } of output) {
   mkdirSync(path.dirname(`dist/${fileName}`), { recursive: true });
   writeFileSync(`dist/${fileName}`, code);
