@@ -283,8 +283,10 @@ export class Host {
       case "labelHeads": {
         const { weights, tokens, mask, offset } = request;
         const [nK = 0, nQ = 0, nHeads = 0, batch = 1] = [...weights.shape].reverse();
-        const met = mask && glue.materialize(mask, { nQ, nK, nHeads, batch }, offset, this.#maxBytes);
-        const [allowed, bias, shape] = met ?? [new Uint8Array(), null, []];
+        // Weights of other axes are refused by the analysis.
+        const areHeads = weights.shape.length === 3 || weights.shape.length === 4;
+        const met = areHeads && mask && glue.materialize(mask, { nQ, nK, nHeads, batch }, offset, this.#maxBytes);
+        const [allowed, bias, shape] = met || [new Uint8Array(), null, []];
         return ask((glue) => glue.labelHeads(weights, tokens ?? undefined, allowed, bias ?? undefined, shape, offset));
       }
       case "rollout":

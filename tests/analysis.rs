@@ -4,7 +4,9 @@ use attnscope::analysis::{
     self, HeadLabel, HeadPattern, ablate, effective_keys, entropy, mask_effect, mean_distance, moved, rollout,
 };
 use attnscope::torch::Generator;
-use attnscope::{AttnError, EmptyRow, ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, Tensor};
+use attnscope::{
+    AttnError, EmptyRow, ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, ResolvedMask, Tensor,
+};
 use proptest::prelude::*;
 
 fn tensor(shape: &[usize], cell: impl Fn(&[usize]) -> f64) -> Tensor {
@@ -468,4 +470,17 @@ fn what_does_not_fit_is_refused() {
     let options = ForwardOptions { head_mask: Some(vec![1.0]), empty_row: EmptyRow::Zero, ..ForwardOptions::default() };
     let x = tensor(&[3, 4], |_| 1.0);
     assert_eq!(code(ablate(&module, &x, None, None, None, &options, 1 << 30).unwrap_err()), "invalid_option");
+}
+
+#[test]
+fn a_mask_that_has_met_other_sizes_is_refused() {
+    let weights = tensor(&[2, 3, 3], |_| 1.0 / 3.0);
+    let met = |shape: [usize; 4], cells: usize| {
+        let mask = ResolvedMask { shape, allowed: vec![1; cells], bias: None };
+        analysis::label_heads_allowed(&weights, None, Some(mask), 0)
+    };
+    assert!(met([1, 2, 3, 3], 18).is_ok());
+    for (shape, cells) in [([1, 3, 3, 3], 27), ([2, 1, 3, 3], 18), ([1, 1, 3, 4], 12), ([1, 1, 3, 3], 8)] {
+        assert!(matches!(*met(shape, cells).unwrap_err(), AttnError::MaskShape { .. }), "{shape:?}, {cells} cells");
+    }
 }

@@ -145,7 +145,7 @@ pub fn label_heads(
 /// [`label_heads`] under a mask that has met the weights' sizes.
 ///
 /// # Errors
-/// `shape_mismatch`
+/// `shape_mismatch`, and `mask_shape` for a mask of other sizes.
 pub fn label_heads_allowed(
     weights: &Tensor,
     tokens: Option<&[i32]>,
@@ -163,7 +163,19 @@ pub fn label_heads_allowed(
         }
     }
     let allowed = match mask {
-        Some(mask) => Allowed::Mask(mask),
+        Some(mask) => {
+            let fits = [1, batch].contains(&mask.shape[0]) && [1, heads].contains(&mask.shape[1]);
+            let cells = mask.shape.iter().product::<usize>();
+            let is_whole = mask.allowed.len() == cells && mask.bias.as_ref().is_none_or(|bias| bias.len() == cells);
+            if !(fits && mask.shape[2..] == [n_q, n_k] && is_whole) {
+                return Err(Box::new(AttnError::MaskShape {
+                    mask: mask.shape.to_vec(),
+                    scores: vec![batch, heads, n_q, n_k],
+                    expected: "[batch or 1, heads or 1, n_q, n_k], with a cell for each".into(),
+                }));
+            }
+            Allowed::Mask(mask)
+        }
         None if is_causal(weights, offset) => Allowed::UpToQuery,
         None => Allowed::All,
     };

@@ -180,6 +180,12 @@ describe("refusals", () => {
     ["shape_mismatch", "labels of one matrix", () => engine.analysis.labelHeads(ROWS), { argument: "weights" }],
     [
       "shape_mismatch",
+      "labels of one matrix under a mask",
+      () => engine.analysis.labelHeads(ROWS, { mask: mask.causal() }),
+      { argument: "weights" },
+    ],
+    [
+      "shape_mismatch",
       "tokens of another length",
       () => engine.analysis.labelHeads(HEADS, { tokens: [1, 2] }),
       { argument: "tokens", found: [2] },
