@@ -389,7 +389,7 @@ export class Bench {
           this.milliseconds = performance.now() - start;
           this.info = this.#engine?.info ?? null;
         }
-        if (part === "everything" || (this.problem && this.problem.field in NO_MASK.numbers)) this.problem = null;
+        if (part === "everything" || (this.problem && isOver(this.problem))) this.problem = null;
         if (this.problem === null) this.#shown = work;
         // The memory of an engine never shrinks: after a large picture a smaller one gets a fresh engine.
         if (before && isLarge(before) && this.picture && !isLarge(this.picture)) {
@@ -498,6 +498,11 @@ export class Bench {
     const layer = Math.min(this.#layer, picture.nLayers - 1);
     this.report = isLarge(picture) ? null : await reportOf(analysis, picture, layer);
   }
+}
+
+/** Whether a problem is none any more once masks were computed: it was a mask's, or the analysis was not there, which is asked again. */
+function isOver({ field, code }: Problem): boolean {
+  return field in NO_MASK.numbers || code === "no_engine";
 }
 
 /** Of one matrix for all heads, or one for each. */
