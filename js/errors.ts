@@ -40,12 +40,18 @@ export interface ErrorCodes {
     found?: string;
     expected?: string;
   };
-  /** There is no engine to ask: none was created yet, or the trace comes from a file. Await `createEngine()`, or run the pass again. */
-  no_engine: object;
+  /**
+   * There is no engine to ask: none was created yet, or the trace comes from a file. Await `createEngine()`, or run the pass again. Or what
+   * `engine.analysis` and `engine.ops` need could not be loaded; the next call tries again.
+   */
+  no_engine: { found?: string };
   /** The engine was destroyed, or the pass forgotten by `dispose()`. Make a new one. */
   disposed: object;
-  /** A fault of attnscope's own; the console has what is known of it. The engine answers no more: create a new one, and please report it. */
-  engine_crashed: object;
+  /**
+   * A fault of attnscope's own; the console has what is known of it. The engine answers no more: create a new one, and please report it. Only
+   * after a crash of the analysis, which then says so, does it go on.
+   */
+  engine_crashed: { found?: string };
   /** With `backend: "webgpu"`: there is no GPU, or it refused. "auto" computes on the CPU instead. */
   gpu_unavailable: { backend: string };
   /** With `backend: "webgpu"`: the device went away, mostly because of its driver. Create a new engine. */
