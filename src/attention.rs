@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 use crate::text::Listed;
 use crate::trace::{Meeting, Plan, Returns, Stage, Trace};
 use attnscope_kernels::attention::Weighing;
-use attnscope_kernels::matmul::MC;
+use attnscope_kernels::matmul::MOST;
 use attnscope_kernels::threads;
 
 /// How the scores become the context.
@@ -51,7 +51,7 @@ pub(crate) fn attend(recipe: &mut Recipe, layer: usize, [query, key, value]: [St
         // Keys and values of some heads in the order of the tiles, and each thread's block of weights.
         let threads = threads::count(usize::MAX);
         let packed = at_a_time(threads).min(batch * heads) * n_k * (d_k + d_v);
-        recipe.count(packed + threads * MC.min(n_q) * n_k);
+        recipe.count(packed + threads * MOST.min(n_q) * n_k);
         let weighing = Weighing { scale, softcap, fill, zero_empty_rows };
         let weights =
             how.need_weights.then(|| recipe.push(layer, (how.named)(Stage::Weights), matrix, Made::HandedOut));

@@ -777,11 +777,11 @@ impl Recipe {
                     let query = query.head(earlier, batch, head);
                     let factor = how.head_mask.as_ref().map(|factors| factors[head]);
                     let queries = Queries { query, mask, context, factor };
-                    let places = places_of_weights.next().expect("without end")..;
-                    blocks.extend(places.step_by(MC * n_k).zip(queries.blocks(n_k)).map(|block| (block, kv)));
+                    let place = places_of_weights.next().expect("without end");
+                    blocks.extend(queries.blocks(n_k).map(|(first, block)| (place + first * n_k, block, kv)));
                 }
             }
-            let act = |((place, queries), kv)| {
+            let act = |(place, queries, kv)| {
                 let mut room = free().pop().unwrap_or_default();
                 let count = attend(queries, kv, how.weighing, &mut room);
                 (place, count, room)

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::exp::LOWEST;
-use super::matmul::{self, MC, Matrix, MatrixMut, Packed, matmul_part};
+use super::matmul::{self, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
 use super::softmax::{largest, shares};
 
 /// How scores become weights.
@@ -44,19 +44,18 @@ pub struct Queries<'a> {
 }
 
 impl<'a> Queries<'a> {
-    /// As many queries at a time as [`attend`] is quick with.
-    pub fn blocks(self, n_k: usize) -> impl Iterator<Item = Self> {
+    /// As many queries at a time as [`attend`] is quick with, each block with the number of its first query.
+    pub fn blocks(self, n_k: usize) -> impl Iterator<Item = (usize, Self)> {
         let Self { query, mask, context, factor } = self;
         let n_q = query.shape().0;
-        (0..n_q).step_by(MC).zip(context.row_blocks(MC)).map(move |(start, context)| Self {
-            query: query.rows(start..n_q.min(start + MC)),
-            mask: mask.map(|mask| HeadMask {
+        let height = block_height(n_q);
+        (0..n_q).step_by(height).zip(context.row_blocks(height)).map(move |(start, context)| {
+            let mask = mask.map(|mask| HeadMask {
                 allowed: &mask.allowed[start * n_k..],
                 bias: mask.bias.map(|bias| &bias[start * n_k..]),
                 visible: &mask.visible[start..],
-            }),
-            context,
-            factor,
+            });
+            (start, Self { query: query.rows(start..n_q.min(start + height)), mask, context, factor })
         })
     }
 }
@@ -93,7 +92,7 @@ pub struct Room {
 pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Room) -> usize {
     let Queries { query, mask, mut context, factor } = queries;
     let (n_q, d_k) = query.shape();
-    assert!(n_q <= MC, "more queries than a block has");
+    assert!(n_q <= MOST, "more queries than a block has");
     let (n_k, d_v) = kv.values.shape();
     let Room { weights, product } = room;
     weights.resize(weights.len().max(n_q * n_k), 0.0);
@@ -104,33 +103,26 @@ pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Ro
         let scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
         matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores, product);
     }
-    // 2. Scale, cap and mask each row; where every key counts anyhow, it becomes shares at once.
-    let weigh = |row: &mut [f32], max: f32| {
-        if how.zero_empty_rows && max == f32::NEG_INFINITY { row.fill(0.0) } else { shares(row, max) }
-    };
-    let is_all_seen = seen.len() == n_k;
+    // 2. Scale, cap and mask each row, and make it shares.
     let mut is_sparse = kv.is_finite && !seen.is_empty();
-    let mut maxima = [0.0; MC];
     for (i, row) in weights.chunks_exact_mut(n_k).enumerate() {
-        score(&mut row[seen.clone()], i * n_k + seen.start, mask, how);
-        let max = largest(&row[seen.clone()]);
-        if is_all_seen {
-            weigh(row, max);
+        let own = mask.map_or(0..n_k, |mask| union(&mask.visible[i..=i]));
+        score(&mut row[own.clone()], i * n_k + own.start, mask, how);
+        let mut max = largest(&row[own.clone()]);
+        // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum; else it counts.
+        let is_exact = max.is_finite() && max + LOWEST > how.fill;
+        is_sparse &= is_exact;
+        let (counted, hidden) = if is_exact { (own.clone(), 0.0) } else { (0..n_k, how.fill) };
+        row[..own.start].fill(hidden);
+        row[own.end..].fill(hidden);
+        if counted.len() > own.len() && (hidden.is_nan() || max < hidden) {
+            max = hidden;
         }
-        // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum.
-        is_sparse &= max.is_finite() && max + LOWEST > how.fill;
-        maxima[i] = max;
+        let counted = &mut row[counted];
+        if how.zero_empty_rows && max == f32::NEG_INFINITY { counted.fill(0.0) } else { shares(counted, max) }
     }
-    // 3. Else hidden keys count where they have a weight.
-    let counted = if is_sparse { seen.clone() } else { 0..n_k };
-    for (row, max) in weights.chunks_exact_mut(n_k).zip(maxima).filter(|_| !is_all_seen) {
-        let unseen = if is_sparse { 0.0 } else { how.fill };
-        row[..seen.start].fill(unseen);
-        row[seen.end..].fill(unseen);
-        let is_filled_higher = !is_sparse && (how.fill.is_nan() || max < how.fill);
-        weigh(&mut row[counted.clone()], if is_filled_higher { how.fill } else { max });
-    }
-    // 4. The shares mix the values.
+    // 3. The shares mix the values.
+    let counted = if is_sparse { seen } else { 0..n_k };
     let shares = Matrix::new(&weights[counted.start..], n_q, counted.len(), n_k);
     matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q), product);
     if let Some(factor) = factor {
@@ -139,7 +131,7 @@ pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Ro
     weights.len()
 }
 
-/// From the first to behind the last key that any of the queries sees, from a multiple of 8 on.
+/// From the first to behind the last key that any of the queries sees, from a multiple of 8 on, where tiles and lanes begin.
 fn union(visible: &[Range<usize>]) -> Range<usize> {
     let seen = visible.iter().filter(|range| !range.is_empty());
     let start = seen.clone().map(|range| range.start).min().unwrap_or(0);

@@ -59,10 +59,15 @@ mod simd128 {
         pub fn max(self, other: Self) -> Self {
             Self(f32x4_pmax(self.0, other.0))
         }
-        /// The smaller; self where either is NaN.
+        /// Bits of 1 where it is not above the other; NaN is not.
         #[inline(always)]
-        pub fn min(self, other: Self) -> Self {
-            Self(f32x4_pmin(self.0, other.0))
+        pub fn at_most(self, other: Self) -> Self {
+            Self(f32x4_le(self.0, other.0))
+        }
+        /// 0 where there are such bits.
+        #[inline(always)]
+        pub fn without(self, bits: Self) -> Self {
+            Self(v128_andnot(self.0, bits.0))
         }
         /// Bits of 1 where either is NaN.
         #[inline(always)]
@@ -77,10 +82,11 @@ mod simd128 {
         pub fn nearest(self) -> Self {
             Self(f32x4_nearest(self.0))
         }
-        /// 2 to the power of whole numbers from -126 to 127. With 1.5 · 2^23 added, a whole number stands in the lowest bits.
+        /// 2 to the power of whole numbers and `MORE`, from -126 to 127. With 1.5 · 2^23 added, a whole number stands in the
+        /// lowest bits.
         #[inline(always)]
-        pub fn power_of_two(self) -> Self {
-            Self(i32x4_shl(f32x4_add(self.0, f32x4_splat(12_582_912.0 + 127.0)), 23))
+        pub fn power_of_two<const MORE: i32>(self) -> Self {
+            Self(i32x4_shl(f32x4_add(self.0, f32x4_splat(12_582_912.0 + (127 + MORE) as f32)), 23))
         }
         #[inline(always)]
         pub fn transposed([a, b, c, d]: [Self; 4]) -> [Self; 4] {
@@ -159,8 +165,12 @@ mod scalar {
             self.each(other, |x, y| if x < y { y } else { x })
         }
         #[inline(always)]
-        pub fn min(self, other: Self) -> Self {
-            self.each(other, |x, y| if y < x { y } else { x })
+        pub fn at_most(self, other: Self) -> Self {
+            self.each(other, |x, y| if x <= y { f32::from_bits(u32::MAX) } else { 0.0 })
+        }
+        #[inline(always)]
+        pub fn without(self, bits: Self) -> Self {
+            self.each(bits, |x, bits| f32::from_bits(x.to_bits() & !bits.to_bits()))
         }
         #[inline(always)]
         pub fn unordered(self, other: Self) -> Self {
@@ -175,8 +185,8 @@ mod scalar {
             Self(self.0.map(f32::round_ties_even))
         }
         #[inline(always)]
-        pub fn power_of_two(self) -> Self {
-            Self(self.0.map(|x| f32::from_bits(((x as i32 + 127) as u32) << 23)))
+        pub fn power_of_two<const MORE: i32>(self) -> Self {
+            Self(self.0.map(|x| f32::from_bits(((x as i32 + 127 + MORE) as u32) << 23)))
         }
         #[inline(always)]
         pub fn transposed(rows: [Self; 4]) -> [Self; 4] {

@@ -12,14 +12,16 @@ use std::ops::Range;
 use super::lanes::{Lanes, NAME};
 use super::threads;
 
-/// Rows of a tile.
+/// Rows of a tile; some have one less, where that leaves no rows over.
 const MR: usize = if matches!(NAME.as_bytes(), b"relaxed-simd") { 6 } else { 4 };
 /// Columns of a tile.
 const NR: usize = 8;
 /// Depth of a block: a panel of `b` (8 kB) stays in the first-level cache.
 const KC: usize = 256;
-/// Rows of a block of `a`: 96 kB, which stays in the second-level cache.
+/// About so many rows has a block of `a`: 96 kB, which stay in the second-level cache.
 pub const MC: usize = 96;
+/// The most rows of a block.
+pub const MOST: usize = MC * 3 / 2;
 /// What the rows of a thread's part are a multiple of: whole tiles of either height.
 const TILES: usize = 12;
 
@@ -143,13 +145,6 @@ impl<'a> MatrixMut<'a> {
         // SAFETY: the view lies within its data and is the only way to it.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(row * self.row_stride), self.columns) }
     }
-
-    /// Where the first number of a tile of so many rows lies.
-    fn corner(&mut self, row: usize, column: usize, height: usize) -> *mut f32 {
-        assert!(row + height <= self.rows && column + NR <= self.columns, "a tile hangs over");
-        // SAFETY: the view lies within its data.
-        unsafe { self.start.add(row * self.row_stride + column) }
-    }
 }
 
 /// A right-hand matrix `[k, n]` in the order in which tiles read it: blocks of 256 rows, in each panels of 8 columns, the last
@@ -177,7 +172,7 @@ impl Packed {
         for k0 in (0..b.rows).step_by(KC) {
             let depth = KC.min(b.rows - k0);
             let panels = &mut self.panels[k0 * width..][..depth * width];
-            pack::<NR>(b.transposed(), 0..b.columns, k0..k0 + depth, panels);
+            pack::<NR>(b.transposed(), (0..b.columns).step_by(NR), k0..k0 + depth, panels);
         }
     }
 
@@ -325,50 +320,25 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
         assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
     }
 
-    let a_panels = room.of(MC.min(m).next_multiple_of(MR) * KC.min(k.len()));
-    let mut edge = [0.0; MR * NR];
+    let height = block_height(m);
+    let a_panels = room.of(height.min(m).next_multiple_of(MR) * KC.min(k.len()));
     let mut k0 = k.start;
     while k0 < k.end {
         let depth = (KC - k0 % KC).min(k.end - k0);
-        for m0 in (0..m).step_by(MC) {
-            let mc = MC.min(m - m0);
-            // 1. Pack a block of a.                                    [mc / MR][depth][MR]
-            pack::<MR>(a, m0..m0 + mc, k0 - k.start..k0 - k.start + depth, a_panels);
+        for m0 in (0..m).step_by(height) {
+            let tiles = Tiles::of(m0..m.min(m0 + height));
+            // 1. Pack a block of a.                                    [tiles][depth][MR]
+            let starts = (0..tiles.count).map(|tile| tiles.rows(tile).start);
+            pack::<MR>(a, starts, k0 - k.start..k0 - k.start + depth, a_panels);
             for Product { b, columns, bias, out } in products.iter_mut() {
                 for j in columns.clone().step_by(NR) {
-                    let b_panel = b.panel(k0..k0 + depth, j);
-                    for i in (0..mc).step_by(MR) {
-                        let a_panel = &a_panels[i * depth..][..MR * depth];
-                        let (row, column) = (m0 + i, j - columns.start);
-                        let (height, width) = (MR.min(mc - i), NR.min(columns.end - j));
-                        // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
-                        let onto = match bias {
-                            _ if k0 > k.start => Onto::Out,
-                            Some(bias) => Onto::Row(&bias[j..]),
-                            None => Onto::Nothing,
-                        };
-                        if height == MR && width == NR {
-                            tile::<MR>(a_panel, b_panel, &onto, out, row, column);
-                            continue;
-                        }
-                        if height.is_multiple_of(2) && width == NR {
-                            for r in (0..height).step_by(2) {
-                                tile::<2>(&a_panel[r..], b_panel, &onto, out, row + r, column);
-                            }
-                            continue;
-                        }
-                        // 3. A tile that hangs over the edge goes by way of a buffer.
-                        tile::<MR>(a_panel, b_panel, &Onto::Nothing, &mut MatrixMut::new(&mut edge, MR, NR, NR), 0, 0);
-                        for (r, sums) in edge.chunks_exact(NR).take(height).enumerate() {
-                            let (to, mut there) = (&mut out.row(row + r)[column..][..width], NOTHING);
-                            match onto {
-                                Onto::Nothing => {}
-                                Onto::Row(bias) => there[..width].copy_from_slice(&bias[..width]),
-                                Onto::Out => there[..width].copy_from_slice(to),
-                            }
-                            to.iter_mut().zip(sums).zip(there).for_each(|((to, sum), there)| *to = sum + there);
-                        }
-                    }
+                    // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
+                    let onto = match bias {
+                        _ if k0 > k.start => Onto::Out,
+                        Some(bias) => Onto::Row(&bias[j..]),
+                        None => Onto::Nothing,
+                    };
+                    column(&tiles, a_panels, b.panel(k0..k0 + depth, j), &onto, out, j - columns.start);
                 }
             }
         }
@@ -376,20 +346,52 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
     }
 }
 
-/// Some rows and columns of a matrix as panels of `P` rows, each column of a panel together; the last panel is filled up with
-/// zeros.
-fn pack<const P: usize>(from: Matrix, rows: Range<usize>, columns: Range<usize>, panels: &mut [f32]) {
+/// Rows of each block but the last, so that none is left that is small beside the others.
+pub(crate) fn block_height(rows: usize) -> usize {
+    let blocks = ((rows + MC / 2) / MC).max(1);
+    rows.div_ceil(blocks).next_multiple_of(MR)
+}
+
+/// How the rows of a block are cut: into tiles of MR rows and, behind them, of one less. Some few rows cannot be cut like that; of
+/// them the last tile hangs over.
+struct Tiles {
+    block: Range<usize>,
+    count: usize,
+    /// How many have MR rows.
+    tall: usize,
+    /// How many do not hang over.
+    whole: usize,
+}
+
+impl Tiles {
+    fn of(block: Range<usize>) -> Self {
+        let count = block.len().div_ceil(MR);
+        let missing = count * MR - block.len();
+        let (tall, whole) = if missing <= count { (count - missing, count) } else { (count, count - 1) };
+        Self { block, count, tall, whole }
+    }
+
+    /// The rows of a tile.
+    fn rows(&self, tile: usize) -> Range<usize> {
+        let start = |tile: usize| self.block.start + tile * MR - tile.saturating_sub(self.tall);
+        start(tile)..self.block.end.min(start(tile + 1))
+    }
+}
+
+/// Some rows as panels of `P`, each from one of `starts` on, each column of a panel together. Where a panel reaches past the last
+/// row, any numbers fill it up.
+fn pack<const P: usize>(from: Matrix, starts: impl Iterator<Item = usize>, columns: Range<usize>, panels: &mut [f32]) {
     let depth = columns.len();
-    for (panel, row) in panels.chunks_exact_mut(P * depth).zip(rows.clone().step_by(P)) {
+    for (panel, row) in panels.chunks_exact_mut(P * depth).zip(starts) {
         let start = row * from.row_stride + columns.start * from.column_stride;
-        let height = P.min(rows.end - row);
+        let height = P.min(from.rows - row);
         if height == P && from.row_stride == 1 {
             for (p, column) in panel.chunks_exact_mut(P).enumerate() {
                 column.copy_from_slice(&from.data[start + p * from.column_stride..][..P]);
             }
-        } else if height == P && from.column_stride == 1 {
-            let lines: [&[f32]; P] = std::array::from_fn(|r| &from.data[start + r * from.row_stride..][..depth]);
-            interleave(&lines, panel);
+        } else if from.column_stride == 1 {
+            let line = |r: usize| &from.data[start + r.min(height - 1) * from.row_stride..][..depth];
+            interleave::<P>(&std::array::from_fn(line), panel);
         } else {
             panel.fill(0.0);
             for (p, column) in panel.chunks_exact_mut(P).enumerate() {
@@ -442,24 +444,69 @@ enum Onto<'a> {
     Out,
 }
 
-/// One tile of some rows, from a place of `out` on: `out[H, 8] = a_panel[depth, first H of MR]ᵀ · b_panel[depth, 8]` and what it is
-/// added to.
-#[inline(never)]
-fn tile<const H: usize>(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, row: usize, column: usize) {
+/// The tiles of a block against one panel of `b`: columns of `out` from `first` on.
+fn column(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, first: usize) {
     let depth = b_panel.len() / NR;
-    // Not by way of a depth of at least 1: knowing that, LLVM turns the loop round, and V8 runs it half as fast.
-    assert!(a_panel.len() + MR - H >= MR * depth);
-    let (corner, row_stride) = (out.corner(row, column, H), out.row_stride);
-    let (onto, onto_stride): (*const f32, usize) = match onto {
-        Onto::Nothing => ((&raw const NOTHING).cast(), 0),
-        Onto::Row(bias) => (bias[..NR].as_ptr(), 0),
-        Onto::Out => (corner.cast_const(), row_stride),
-    };
-    let mut sums = [[Lanes::splat(0.0); 2]; H];
-    // SAFETY: the assertion and the corner's bound every address that the loops below form.
+    let width = NR.min(out.columns - first);
+    assert!(a_panels.len() >= tiles.count * MR * depth && tiles.block.end <= out.rows);
+    let whole = if width == NR { tiles.whole } else { 0 };
+    let stride = out.row_stride;
+    // SAFETY: panels and rows of `out` are there by the assertions; the view lies within its data.
     unsafe {
-        let (mut a, mut b) = (a_panel.as_ptr(), b_panel.as_ptr());
-        let mut left = depth;
+        let mut a_panel = a_panels.as_ptr();
+        let mut to = out.start.add(tiles.block.start * stride + first);
+        for tile in 0..whole {
+            let (from, from_stride): (*const f32, usize) = match onto {
+                Onto::Nothing => ((&raw const NOTHING).cast(), 0),
+                Onto::Row(bias) => (bias[..NR].as_ptr(), 0),
+                Onto::Out => (to.cast_const(), stride),
+            };
+            to = if tile < tiles.tall {
+                sums::<MR>(a_panel, b_panel, from, from_stride, to, stride)
+            } else {
+                sums::<{ MR - 1 }>(a_panel, b_panel, from, from_stride, to, stride)
+            };
+            a_panel = a_panel.add(MR * depth);
+        }
+    }
+    // What hangs over the edge goes by way of a buffer.
+    let mut edge = [0.0; MR * NR];
+    for tile in whole..tiles.count {
+        let nothing = (&raw const NOTHING).cast();
+        let a_panel = a_panels[tile * MR * depth..].as_ptr();
+        // SAFETY: the panel is there, and the buffer holds a tile.
+        unsafe { sums::<MR>(a_panel, b_panel, nothing, 0, edge.as_mut_ptr(), NR) };
+        for (row, sums) in tiles.rows(tile).zip(edge.chunks_exact(NR)) {
+            let (to, mut there) = (&mut out.row(row)[first..][..width], NOTHING);
+            match onto {
+                Onto::Nothing => {}
+                Onto::Row(bias) => there[..width].copy_from_slice(&bias[..width]),
+                Onto::Out => there[..width].copy_from_slice(to),
+            }
+            to.iter_mut().zip(sums).zip(there).for_each(|((to, sum), there)| *to = sum + there);
+        }
+    }
+}
+
+/// One tile: `to[H, 8] = a_panel[depth, first H of MR]ᵀ · b_panel[depth, 8] + from[H, 8]`. Gives where the row below it begins.
+///
+/// # Safety
+/// `a_panel` is as deep as `b_panel`, and the rows of `from` and `to` are there.
+#[inline(never)]
+unsafe fn sums<const H: usize>(
+    a_panel: *const f32,
+    b_panel: &[f32],
+    from: *const f32,
+    from_stride: usize,
+    to: *mut f32,
+    stride: usize,
+) -> *mut f32 {
+    let mut sums = [[Lanes::splat(0.0); 2]; H];
+    // SAFETY: the caller's.
+    unsafe {
+        let (mut a, mut b) = (a_panel, b_panel.as_ptr());
+        // Not by way of a depth of at least 1: knowing that, LLVM turns the loop round, and V8 runs it half as fast.
+        let mut left = b_panel.len() / NR;
         while left != 0 {
             let b_low = Lanes::load(b);
             let b_high = Lanes::load(b.add(4));
@@ -473,10 +520,11 @@ fn tile<const H: usize>(a_panel: &[f32], b_panel: &[f32], onto: &Onto, out: &mut
             left -= 1;
         }
         for (row, [low, high]) in sums.into_iter().enumerate() {
-            let (to, onto) = (corner.add(row * row_stride), onto.add(row * onto_stride));
-            low.add(Lanes::load(onto)).store(to);
-            high.add(Lanes::load(onto.add(4))).store(to.add(4));
+            let (to, from) = (to.add(row * stride), from.add(row * from_stride));
+            low.add(Lanes::load(from)).store(to);
+            high.add(Lanes::load(from.add(4))).store(to.add(4));
         }
+        to.add(H * stride)
     }
 }
 
