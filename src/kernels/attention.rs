@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::exp::LOWEST;
-use super::matmul::{self, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
+use super::matmul::{self, MC, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
 use super::softmax::{largest, shares};
 
 /// How scores become weights.
@@ -48,7 +48,8 @@ impl<'a> Queries<'a> {
     pub fn blocks(self, n_k: usize) -> impl Iterator<Item = (usize, Self)> {
         let Self { query, mask, context, factor } = self;
         let n_q = query.shape().0;
-        let height = block_height(n_q);
+        // Of low blocks a mask leaves more keys out.
+        let height = block_height(n_q, if mask.is_some() { MC / 2 } else { MC });
         (0..n_q).step_by(height).zip(context.row_blocks(height)).map(move |(start, context)| {
             let mask = mask.map(|mask| HeadMask {
                 allowed: &mask.allowed[start * n_k..],

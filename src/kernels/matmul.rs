@@ -320,7 +320,7 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
         assert!(bias.is_none_or(|bias| bias.len() == b.n), "the bias has another size");
     }
 
-    let height = block_height(m);
+    let height = block_height(m, MC);
     let a_panels = room.of(height.min(m).next_multiple_of(MR) * KC.min(k.len()));
     let mut k0 = k.start;
     while k0 < k.end {
@@ -346,9 +346,9 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
     }
 }
 
-/// Rows of each block but the last, so that none is left that is small beside the others.
-pub(crate) fn block_height(rows: usize) -> usize {
-    let blocks = ((rows + MC / 2) / MC).max(1);
+/// Rows of each block but the last, about so many, so that none is left that is small beside the others.
+pub(crate) fn block_height(rows: usize, about: usize) -> usize {
+    let blocks = ((rows + about / 2) / about).max(1);
     rows.div_ceil(blocks).next_multiple_of(MR)
 }
 
