@@ -74,10 +74,15 @@ export class Backend {
   }
 
   /** Runs a pass of so much work on the CPU; gives its trace where it keeps stages. */
-  run(plan: RawPlan, work: number, tell?: (part: number) => void): [Result, RawTrace | null] {
+  run(
+    plan: RawPlan,
+    work: number,
+    tell: ((part: number) => void) | undefined,
+    spares: Float32Array[] | undefined,
+  ): [Result, RawTrace | null] {
     const gpu = this.#gpu;
     const start = gpu ? performance.now() : 0;
-    const passed = plan.run(tell, false) as [Result, RawTrace | null];
+    const passed = plan.run(tell, false, spares) as [Result, RawTrace | null];
     gpu?.costs.learnCpu(work, performance.now() - start);
     return passed;
   }

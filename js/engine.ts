@@ -24,6 +24,7 @@ import {
 } from "./modules.ts";
 import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
+import { type ReuseOptions, sparesOf } from "./reuse.ts";
 import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type HostOptions, Remote, type Transport } from "./transport.ts";
@@ -81,6 +82,7 @@ export interface EngineInfo extends BackendInfo {
 /** Options of {@link Engine.scaledDotProductAttention}. */
 export interface ScaledDotProductOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
   extends Partial<RustScaledDotProductOptions>,
+    ReuseOptions,
     WatchOptions {
   /** Whether the result holds the weights; default true. */
   needWeights?: Weighed;
@@ -238,7 +240,7 @@ export class Engine {
     v: TensorLike,
     options: ScaledDotProductOptions & LazyOption = {},
   ): Promise<AttentionResult | LazyResult> {
-    const { mask, pastKey, pastValue, lazy, ...settings } = given(options);
+    const { mask, pastKey, pastValue, lazy, reuse, ...settings } = given(options);
     const [watch, rest] = watchOf(settings);
     if ((pastKey == null) !== (pastValue == null)) {
       const missing = pastKey == null ? "pastKey" : "pastValue";
@@ -257,6 +259,7 @@ export class Engine {
       mask: optionalRule(mask, "mask"),
       options: rest,
       isLazy: isLazy(lazy),
+      spares: sparesOf(reuse),
       trace: this.#link.newId(),
     } as const;
     const { output, weights, trace, present } = await this.#link.pass(request, watch);

@@ -45,13 +45,17 @@ export type Request =
   | { op: "ablate"; id: Id; inputs: Options; mask: MaskRule | null; options: Options }
   | { op: "free"; id: Id };
 
-/** What every first pass says: `isLazy` that its stages may be left where they are computed. */
+/** What every first pass says: `isLazy` that its stages may be left where they are computed, `spares` where results may go. */
 interface PassOf {
   mask: MaskRule | null;
   options: Options;
   isLazy: boolean;
+  spares: Float32Array[] | undefined;
   trace: Id;
 }
+
+/** Where a pass goes. */
+type PassTo = Pick<PassOf, "trace" | "isLazy" | "spares">;
 
 /** The modules with weights. */
 export type ModuleKind = "attention" | "encoder" | "decoder";
@@ -228,7 +232,7 @@ export class Host {
       case "remask": {
         const { id, mask, options, trace } = request;
         const again = (before: RawTrace) =>
-          this.#pass(before.planRemask(mask, options), { trace, isLazy: false }, tell, id);
+          this.#pass(before.planRemask(mask, options), { trace, isLazy: false, spares: undefined }, tell, id);
         return this.#withTrace(id, again);
       }
       case "explain": {
@@ -317,45 +321,37 @@ export class Host {
   }
 
   /** Runs a pass and copies what is asked of it; `tell` hears of both. `before` is the pass whose mask is exchanged. */
-  #pass(
-    plan: RawPlan,
-    to: Pick<PassOf, "trace" | "isLazy">,
-    tell: Tell | undefined,
-    before?: Id,
-  ): PassReply | Promise<PassReply> {
+  #pass(plan: RawPlan, to: PassTo, tell: Tell | undefined, before?: Id): PassReply | Promise<PassReply> {
     const work = plan.work();
     if (this.#backend.mayTake(work)) return this.#onGpu(plan, to, tell, before);
-    return this.#onCpu(plan, work, to.trace, tell, before);
+    return this.#onCpu(plan, work, to, tell, before);
   }
 
   #onCpu(
     plan: RawPlan,
     work: number,
-    id: Id,
+    to: PassTo,
     tell: Tell | undefined,
     before: Id | undefined,
   ): PassReply | Promise<PassReply> {
     const run = () => {
-      const [result, trace] = this.#backend.run(plan, work, tell && ((part) => tell(COMPUTING * part)));
-      return this.#reply(result, trace, id, tell, before);
+      const telling = tell && ((part: number) => tell(COMPUTING * part));
+      const [result, trace] = this.#backend.run(plan, work, telling, to.spares);
+      return this.#reply(result, trace, to.trace, tell, before);
     };
     const starting = this.#backend.starting(work);
     return starting ? starting.then(() => this.#compute(run)) : run();
   }
 
   /** On the CPU after all where the GPU cannot. */
-  async #onGpu(
-    plan: RawPlan,
-    { trace: id, isLazy }: Pick<PassOf, "trace" | "isLazy">,
-    tell: Tell | undefined,
-    before: Id | undefined,
-  ): Promise<PassReply> {
+  async #onGpu(plan: RawPlan, to: PassTo, tell: Tell | undefined, before: Id | undefined): Promise<PassReply> {
+    const { trace: id, isLazy } = to;
     const kept = before === undefined ? null : (this.#kept.get(before) ?? null);
     const wanted = isLazy ? [...plan.givenBack()] : null;
     // Meanwhile the engine may have been destroyed.
     const computed = await this.#backend.compute(plan, before !== undefined, kept, wanted).finally(() => this.#check());
     return this.#compute(() => {
-      if (!computed) return this.#onCpu(plan, plan.work(), id, tell, before);
+      if (!computed) return this.#onCpu(plan, plan.work(), to, tell, before);
       const { numbers, places, left } = computed;
       if (left) {
         const stages = (plan.stages() as [Stage, number, number[], number, number[]][]).map(
@@ -379,7 +375,7 @@ export class Host {
         };
       }
       const trace = plan.computed(numbers, places);
-      const reply = this.#reply(trace.result() as Result, trace, id, tell, before);
+      const reply = this.#reply(trace.result(to.spares) as Result, trace, id, tell, before);
       if (reply.stages) this.#kept.set(id, computed.kept);
       else computed.kept.free();
       return reply;
@@ -400,7 +396,7 @@ export class Host {
     this.#compute(() => {
       const trace = computed
         ? plan.computed(computed.numbers, computed.places)
-        : (plan.run(undefined, true)[1] as RawTrace);
+        : (plan.run(undefined, true, undefined)[1] as RawTrace);
       this.#objects.set(id, trace);
       this.#left.set(id, { ...pass, plan: null });
     });

@@ -10,6 +10,7 @@ import type { ModuleKind } from "./host.ts";
 import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
+import { type ReuseOptions, sparesOf } from "./reuse.ts";
 import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
@@ -37,6 +38,7 @@ export interface TransformerOptions extends Sizes<RustTransformerOptions>, Drawn
 /** What every pass may say. */
 interface PassOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
   extends Partial<RustForwardOptions>,
+    ReuseOptions,
     WatchOptions {
   /** Whether the result holds the weights; default true. */
   needWeights?: Weighed;
@@ -208,7 +210,7 @@ export class Weighted {
   /** @internal */
   protected pass(
     inputs: Inputs,
-    { mask, generator, lazy, ...settings }: ForwardOptions & LazyOption,
+    { mask, generator, lazy, reuse, ...settings }: ForwardOptions & LazyOption,
   ): ReturnType<Link["pass"]> {
     if (generator !== undefined && !(generator instanceof Generator)) {
       throw invalidOption("generator", generator, "what engine.torchGenerator gives");
@@ -221,6 +223,7 @@ export class Weighted {
       mask: optionalRule(mask, "mask"),
       options,
       isLazy: isLazy(lazy),
+      spares: sparesOf(reuse),
       generator: options.training && generator ? Generator.idIn(this.#link, generator) : null,
       trace: this.#link.newId(),
     } as const;

@@ -131,7 +131,7 @@ export class Remote implements Transport {
       this.#sent.set(call.id, call);
       try {
         const { id, request, watch } = call;
-        this.#post({ id, request, isWatched: watch.onProgress !== undefined }, copiesIn(request));
+        this.#post({ id, request, isWatched: watch.onProgress !== undefined }, movedWith(request));
       } catch (reason) {
         this.#sent.delete(call.id);
         call.reject(reason);
@@ -175,10 +175,12 @@ export function withCopies(request: Request): Request {
   return { ...request, inputs: Object.fromEntries(inputs) };
 }
 
-/** The memory of a pass's inputs: they are copies of what the caller gave, which nobody here needs any more. */
-function copiesIn(request: Request): Transferable[] {
+/** The memory that nobody here needs any more: that of a pass's inputs, which are copies of what the caller gave, and what it gave up. */
+function movedWith(request: Request): Transferable[] {
   if (!("inputs" in request)) return [];
-  return Object.values(request.inputs)
-    .filter(isTensor)
-    .map(({ data }) => data.buffer as ArrayBuffer);
+  const copies = Object.values(request.inputs).filter(isTensor);
+  const spares = "spares" in request ? (request.spares ?? []) : [];
+  // An array may have been given up twice; what was moved has no length.
+  const given = new Set(spares.filter(({ length }) => length > 0).map(({ buffer }) => buffer));
+  return [...copies.map(({ data }) => data.buffer), ...given] as ArrayBuffer[];
 }

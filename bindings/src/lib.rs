@@ -214,15 +214,16 @@ pub struct RawPlan(Plan);
 impl RawPlan {
     /// Runs the pass and gives `[result, trace]`: what [`RawTrace::result`] gives, and the trace where it keeps stages or is wanted
     /// anyhow, else null. `watch` is called with the part of the pass that is done, from 0 to 1.
-    pub fn run(self, watch: Option<Function>, wants_trace: bool) -> Thrown<Array> {
+    pub fn run(self, watch: Option<Function>, wants_trace: bool, spares: Option<Array>) -> Thrown<Array> {
         let mut watch = |part| tell(watch.as_ref(), part);
-        let taken: Vec<_> = self.0.handed_out().into_iter().map(Taken::new).collect();
+        let taken: Vec<_> =
+            self.0.handed_out().into_iter().map(|info| Taken::new(info, spares.as_ref())).collect();
         let trace = self.0.run_handing_out(&mut watch, &mut |block| {
             let place = taken.iter().find(|taken| taken.is_of(block.stage, block.layer));
             place.expect("a place for all that is handed out").take(&block);
         });
         let trace = RawTrace { trace: trace.map_err(throw)?, taken };
-        let (result, is_kept) = (trace.result(), wants_trace || trace.trace.keeps_stages());
+        let (result, is_kept) = (trace.result(spares), wants_trace || trace.trace.keeps_stages());
         Ok(Array::of2(&result, &if is_kept { trace.into() } else { JsValue::NULL }))
     }
 
@@ -288,8 +289,10 @@ struct Taken {
 }
 
 impl Taken {
-    fn new(info: StageInfo) -> Self {
-        Self { numbers: Float32Array::new_with_length(info.shape.iter().product::<usize>() as u32), info }
+    fn new(info: StageInfo, spares: Option<&Array>) -> Self {
+        let size = info.shape.iter().product();
+        let numbers = spare_of(size, spares).unwrap_or_else(|| Float32Array::new_with_length(size as u32));
+        Self { info, numbers }
     }
 
     fn is_of(&self, stage: Stage, layer: usize) -> bool {
@@ -316,19 +319,37 @@ impl RawTrace {
     }
 }
 
-fn in_place(tensor: InPlace) -> JsValue {
-    tensor_of(Float32Array::from(&tensor.numbers[..]), &tensor.shape)
+fn in_place(tensor: InPlace, spares: Option<&Array>) -> JsValue {
+    let data = match spare_of(tensor.numbers.len(), spares) {
+        Some(spare) => {
+            spare.copy_from(&tensor.numbers);
+            spare
+        }
+        None => Float32Array::from(&tensor.numbers[..]),
+    };
+    tensor_of(data, &tensor.shape)
+}
+
+/// One of the spares that has room for so many numbers, no more and no less; from then on it is none.
+fn spare_of(length: usize, spares: Option<&Array>) -> Option<Float32Array> {
+    let spares = spares?;
+    (0..spares.length()).find_map(|at| {
+        let fitting = spares.get(at).dyn_into::<Float32Array>().ok().filter(|spare| spare.length() as usize == length)?;
+        spares.set(at, JsValue::NULL);
+        Some(fitting)
+    })
 }
 
 #[wasm_bindgen]
 impl RawTrace {
     /// `[output, weights, crossWeights, present]`: each layer's weights, and its second attention's, null where there are none or they
-    /// were not asked for; and the keys and values with the past in front, null where none was given.
-    pub fn result(&self) -> Array {
+    /// were not asked for; and the keys and values with the past in front, null where none was given. What fits goes into `spares`.
+    pub fn result(&self, spares: Option<Array>) -> Array {
+        let in_place = |tensor| in_place(tensor, spares.as_ref());
         let [weights, cross] = [Stage::Weights, Stage::CrossWeights].map(|stage| -> Array {
             let of_layer = |layer| match self.taken.iter().find(|taken| taken.is_of(stage, layer)) {
                 Some(taken) => tensor_of(taken.numbers.clone(), &taken.info.shape),
-                None => self.trace.weights_in_place(stage, layer).map_or(JsValue::NULL, in_place),
+                None => self.trace.weights_in_place(stage, layer).map_or(JsValue::NULL, &in_place),
             };
             (0..self.trace.n_layers()).map(of_layer).collect()
         });
