@@ -198,7 +198,7 @@ impl<G: Given> Fields<G> {
     /// Refuses what is no object, and a name that is none of `names`.
     pub fn of(given: &G, names: &[&str]) -> Fit<Self> {
         let entries = given.entries().ok_or_else(|| Misfit::new(given, "an object"))?;
-        let is_known = |given: &String| names.iter().any(|name| camel_case(name) == *given);
+        let is_known = |given: &String| names.iter().any(|name| is_camel_case(given, name));
         match entries.iter().find(|(name, _)| !is_known(name)) {
             Some((name, _)) => {
                 let names: Vec<String> = names.iter().map(|name| camel_case(name)).collect();
@@ -214,13 +214,12 @@ impl<G: Given> Fields<G> {
         // Most passes are given no options.
         let most = if self.0.is_empty() { needed } else { names.len() };
         for (at, (name, field)) in names.iter().zip(fields).take(most).enumerate() {
-            let name = camel_case(name);
-            match self.0.iter().find(|(given, _)| *given == name) {
-                Some((_, value)) => field.set(value).map_err(|misfit| misfit.within(&name))?,
+            match self.0.iter().find(|(given, _)| is_camel_case(given, name)) {
+                Some((given, value)) => field.set(value).map_err(|misfit| misfit.within(given))?,
                 None if at >= needed || field.may_be_missing() => {}
                 None => {
                     return Err(Box::new(Misfit {
-                        place: name,
+                        place: camel_case(name),
                         found: "undefined".into(),
                         expected: "a value".into(),
                     }));
@@ -255,18 +254,24 @@ pub(crate) fn fields_of<G: Given>(content: Option<G>, names: &[&str]) -> Fit<Fie
 
 /// `d_model` as `dModel`, `SlidingWindow` as `slidingWindow`.
 pub(crate) fn camel_case(name: &str) -> String {
-    let mut spelt = String::new();
-    let mut starts_word = false;
-    for letter in name.chars() {
-        match letter {
-            '_' => {}
-            _ if spelt.is_empty() => spelt.push(letter.to_ascii_lowercase()),
-            _ if starts_word => spelt.push(letter.to_ascii_uppercase()),
-            _ => spelt.push(letter),
-        }
-        starts_word = letter == '_';
-    }
-    spelt
+    camel_case_letters(name).collect()
+}
+
+fn is_camel_case(spelt: &str, name: &str) -> bool {
+    camel_case_letters(name).eq(spelt.chars())
+}
+
+fn camel_case_letters(name: &str) -> impl Iterator<Item = char> {
+    let mut before = None;
+    name.chars().filter_map(move |letter| {
+        let spelt = match before {
+            None => letter.to_ascii_lowercase(),
+            Some('_') => letter.to_ascii_uppercase(),
+            Some(_) => letter,
+        };
+        before = Some(letter);
+        (letter != '_').then_some(spelt)
+    })
 }
 
 /// `GeluTanh` as `gelu_tanh`.
