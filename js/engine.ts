@@ -151,10 +151,10 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   const engine = wasm ?? own?.engine();
   if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
   const settings = { backend, gpu: gpu && absolute(gpu), threads, maxBytes, analysisWasm, filesWasm };
-  // The worker's script comes while the WebAssembly does.
+  // The worker's script, or that of an engine in this thread, comes while the WebAssembly does.
   const made = make && madeBy(make);
   const loading = load(engine, wasm != null);
-  const transport = made ? await Remote.start(made, loading, settings) : await loading.then(() => local(settings, own));
+  const transport = made ? await Remote.start(made, loading, settings) : await local(loading, settings, own);
   return new Engine(new Link(transport, maxBytes));
 }
 
@@ -164,8 +164,8 @@ function absolute(address: string | URL): string {
 }
 
 /** A page whose engine lives in a worker does without it. The thread of a page may not wait for others. */
-async function local(settings: HostOptions, own: Beside | null): Promise<Transport> {
-  const { Local } = await import("./local.ts");
+async function local(loading: Promise<unknown>, settings: HostOptions, own: Beside | null): Promise<Transport> {
+  const [{ Local }] = await Promise.all([import("./local.ts"), loading]);
   return Local.start(settings, typeof document === "undefined" ? own?.helper : undefined);
 }
 

@@ -55,7 +55,13 @@ const ENTRIES = ["index", "slim", "elements", "worker", "views/index"];
 const { output } = await build({
   input: Object.fromEntries(ENTRIES.map((entry) => [entry, `dist/${entry}.js`])),
   external: [/[\\/]wasm[\\/]attnscope\.js$/, "d3-format"],
-  output: { dir: "dist", format: "esm", chunkFileNames: "shared-[name].js" },
+  output: {
+    dir: "dist",
+    format: "esm",
+    chunkFileNames: "shared-[name].js",
+    // Small, and of use to every entry: a file for each would be one more to wait for.
+    codeSplitting: { groups: [{ name: "tensors", test: /[\\/]dist[\\/](errors|tensor|selection)\.js$/ }] },
+  },
   write: false,
 });
 for (const file of readdirSync("dist", { recursive: true })) {
@@ -63,7 +69,23 @@ for (const file of readdirSync("dist", { recursive: true })) {
 }
 // That of the engine alone stays by itself, for its realm has one.
 for (const glue of GLUES.slice(1)) rmSync(`dist/wasm/${glue}.js`);
-for (const { fileName, code } of output) {
+const imports = new Map(output.map(({ fileName, imports }) => [fileName, imports]));
+for (const { fileName, code, isEntry } of output) {
   mkdirSync(path.dirname(`dist/${fileName}`), { recursive: true });
-  writeFileSync(`dist/${fileName}`, code);
+  writeFileSync(`dist/${fileName}`, isEntry ? withAllImports(code, fileName) : code);
+}
+
+/** An entry that imports at once all that it needs: what only its imports name would be fetched when these are there. */
+function withAllImports(code, entry) {
+  const direct = imports.get(entry);
+  const found = new Set(direct);
+  for (const file of found) {
+    for (const further of imports.get(file) ?? []) found.add(further);
+  }
+  const ours = [...found].filter((file) => !direct.includes(file) && file !== entry && /\.js$/.test(file));
+  const address = (file) => {
+    const relative = path.posix.relative(path.posix.dirname(entry), file);
+    return relative.startsWith(".") ? relative : `./${relative}`;
+  };
+  return ours.map((file) => `import "${address(file)}";\n`).join("") + code;
 }
