@@ -68,6 +68,40 @@ test("elsewhere there is one thread, with the same bits", async ({ page }) => {
   expect(problems).toEqual([]);
 });
 
+test("a result that is given up goes to the worker and comes back filled", async ({ page }) => {
+  for (const address of [ISOLATED, HARNESS]) {
+    const problems = await open(page, address);
+    const found = await page.evaluate(async () => {
+      const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+      const { mask } = attnscope;
+      const engine = await attnscope.createEngine({ backend: "cpu", threads: 2 });
+      const x = await engine.torchGenerator(1).randn([300, 256]);
+      const mha = engine.multiHeadAttention({ dModel: 256, nHeads: 8 });
+      const alone = await mha.forward(x, { mask: mask.causal() });
+      const first = await mha.forward(x);
+      // Given up twice at once: one pass has the arrays, the other new ones.
+      const options = { mask: mask.causal(), reuse: first };
+      const both = await Promise.all([mha.forward(x, options), mha.forward(x, options)]);
+      const left = [first.output, first.weights].map(({ data }) => data.length);
+      const isSame = (one: Float32Array, other: Float32Array) =>
+        one.length === other.length && one.every((number, i) => Object.is(number, other[i]));
+      const same = both.map(
+        ({ output, weights }) => isSame(output.data, alone.output.data) && isSame(weights.data, alone.weights.data),
+      );
+      // A call that fails says why, whatever it was given.
+      const failed = { mask: mask.fromKeep([[1, 0]]), reuse: both[0] };
+      const code = await mha.forward(x, failed).then(
+        () => null,
+        (error: { code: string }) => error.code,
+      );
+      engine.destroy();
+      return { left, same, code };
+    });
+    expect(found).toEqual({ left: [0, 0], same: [true, true], code: "mask_shape" });
+    expect(problems).toEqual([]);
+  }
+});
+
 test("in the thread of an isolated page there is one", async ({ page }) => {
   await open(page, ISOLATED);
   const threads = await page.evaluate(async () => {

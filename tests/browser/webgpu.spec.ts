@@ -90,6 +90,24 @@ test("every golden case, on the GPU", async ({ page }) => {
   expect(submitted).toBeGreaterThan(130);
 });
 
+test("a result goes into the arrays of an earlier one", async ({ page }) => {
+  await open(page);
+  const found = await page.evaluate(async () => {
+    const { attnscope, tools } = globalThis as unknown as InPage;
+    const engine = await attnscope.createEngine({ backend: "webgpu", worker: false });
+    const [x, y] = [1, 2].map((seed) => engine.torchGenerator(seed).randn([9, 8]));
+    const mha = engine.multiHeadAttention({ dModel: 8, nHeads: 2 });
+    const alone = await mha.forward(await y);
+    const first = await mha.forward(await x);
+    const again = await mha.forward(await y, { reuse: first });
+    return {
+      same: [again.output.data === first.output.data, again.weights.data === first.weights.data],
+      difference: tools.difference(again.weights.data, alone.weights.data, false),
+    };
+  });
+  expect(found).toEqual({ same: [true, true], difference: 0 });
+});
+
 test("odd sizes, every mask and fill: weights and outputs as on the CPU", async ({ page }) => {
   await open(page);
   const { worst, submitted, passes } = await page.evaluate(async () => {
