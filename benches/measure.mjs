@@ -36,9 +36,9 @@ export async function measure({ on, cases, rounds, only }, where) {
     const expected = reference(problem);
     const ready = [];
     for (const { entrant, works } of started) {
-      for (const work of [spec.work, spec.beside].filter((work) => work in works)) {
+      for (const work of [spec.work, spec.beside].filter((work) => work && (work in works || spec.without in works))) {
         try {
-          const job = await works[work](problem);
+          const job = await (works[work] ?? works[spec.without])(problem);
           const right = job.numbers ? reference({ ...problem, ...job.numbers }) : expected;
           check(label(entrant), await job.run(), right);
           ready.push({ entrant: { ...entrant, work }, job });

@@ -35,17 +35,25 @@ function ratiosOf(race, threads) {
   const alone = (ours) =>
     race.entrants.find((other) => other.kind === "ours" && other.threads === 1 && isTwin(ours, other));
   const over = (ours, other) => median(ours.samples.map((time, round) => other.samples[round] / time));
+  const fastest = (entrants) => entrants.toSorted((a, b) => median(a.samples) - median(b.samples))[0];
   return race.entrants
     .filter((entrant) => entrant.kind === "ours" && entrant.threads === threads)
     .flatMap((ours) => {
-      const [best] = rivals(race, ours).toSorted((a, b) => median(a.samples) - median(b.samples));
+      const others = rivals(race, ours);
+      const [best, bestPackage] = [others, others.filter(({ kind }) => kind === "package")].map(fastest);
       if (!best) return [];
       const ratio = over(ours, best);
       const one = threads > 1 && alone(ours);
       const { size, causal } = race.spec;
       const bestPeer = best.kind === "ours" ? `${fullName(best)}, whole pass` : fullName(best);
       const found = { work: ours.work, size, causal, threads, ours: fullName(ours), bestPeer, ratio };
-      return [one ? { ...found, ofOneThread: over(ours, one) } : found];
+      return [
+        {
+          ...found,
+          ...(bestPackage && { bestPackage: fullName(bestPackage), ofPackage: over(ours, bestPackage) }),
+          ...(one && { ofOneThread: over(ours, one) }),
+        },
+      ];
     });
 }
 
@@ -73,6 +81,7 @@ const TITLES = {
   matmul: "Matrix product",
   product: "Matrix product by itself, its result left where it lies",
   mha: "Multi-head attention with the weights of each head",
+  reuse: "Multi-head attention with the weights of each head, over the result before by who can",
   output: "Multi-head attention, its output alone",
   remask: "Another mask, beside the whole pass with its trace",
   cell: "Another cell of a mask, beside the whole pass with its trace",
@@ -150,6 +159,9 @@ function overview(races, { runs, ratios }) {
       .filter(({ kind, ...of }) => kind === "ours" && hasRatio(of))
       .flatMap((ours) => [
         gain(ours, "the best other", "ratio"),
+        ...(ratios.some((one) => inGroup(one) && one.ours === fullName(ours) && one.ofPackage)
+          ? [gain(ours, "the best package", "ofPackage")]
+          : []),
         ...(ours.threads > 1 ? [gain(ours, "with one thread", "ofOneThread")] : []),
       ]);
     return [`### ${title}, ms`, "", ...table(["contender", ...sizes], [...times, ...gains]), ""];

@@ -15,10 +15,12 @@ export const MATMUL = {
 };
 
 /**
- * The kinds of work, each a method of the contenders that do it; `beside` is another that runs in the same rounds:
+ * The kinds of work, each a method of the contenders that do it; `beside` is another that runs in the same rounds, `without` what
+ * those do who have no such method:
  *   matmul      a matrix product
  *   product     a matrix product by itself, whose result stays in the memory of WebAssembly
  *   mha         multi-head attention, output and weights of each head readable in JavaScript
+ *   reuse       the same, over the arrays of the result before
  *   output      multi-head attention, its output alone
  *   trace       multi-head attention with every stage kept
  *   remask      such a pass again under another mask, of which every row differs
@@ -29,6 +31,7 @@ export const WORK = {
   matmul: { sizes: MATMUL, masks: [false] },
   product: { sizes: MATMUL, masks: [false] },
   mha: { sizes: ATTENTION, masks: [false, true] },
+  reuse: { sizes: ATTENTION, masks: [false, true], without: "mha" },
   output: { sizes: ATTENTION, masks: [false, true] },
   remask: { sizes: ATTENTION, masks: [true], beside: "trace" },
   cell: { sizes: ATTENTION, masks: [true], beside: "trace" },
@@ -38,9 +41,10 @@ export const WORK = {
 /** Small products and passes, so that many calls bring optimised code into place. */
 export const WARM_UP = [
   ...["matmul", "product"].map((work) => ({ work, size: "48x48x48", m: 48, k: 48, n: 48 })),
-  ...["mha", "output", "remask", "cell", "token"].map((work) => ({
+  ...["mha", "reuse", "output", "remask", "cell", "token"].map((work) => ({
     work,
     beside: WORK[work].beside,
+    without: WORK[work].without,
     size: "S",
     ...ATTENTION.S,
     causal: true,
@@ -50,9 +54,9 @@ export const WARM_UP = [
 /** The cases of the table, or those that `only` and `size` leave of them. */
 export function cases({ only, size }) {
   return Object.entries(WORK)
-    .flatMap(([work, { sizes, masks, beside }]) =>
+    .flatMap(([work, { sizes, masks, ...others }]) =>
       Object.entries(sizes).flatMap(([name, shape]) =>
-        masks.map((causal) => ({ work, beside, size: name, ...shape, causal })).filter(() => !size || size === name),
+        masks.map((causal) => ({ work, ...others, size: name, ...shape, causal })).filter(() => !size || size === name),
       ),
     )
     .filter(({ work }) => !only || only === work);

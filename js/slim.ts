@@ -58,6 +58,7 @@ export type {
   TransformerOptions,
 } from "./modules.ts";
 export type { AxisOption, LayerNormOptions, Ops, RmsNormOptions, RotaryOptions } from "./ops.ts";
+export type { Reusable, ReuseOptions } from "./reuse.ts";
 export { type Place, Selection } from "./selection.ts";
 export { type NestedArray, type Tensor, type TensorLike, tensor } from "./tensor.ts";
 export {

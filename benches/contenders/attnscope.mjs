@@ -23,7 +23,8 @@ export async function start(variant, { threads: most }) {
   if (engine.info.threads !== threads) throw new Error(`the engine has ${engine.info.threads} of ${threads} threads`);
   const { matmul, product } = worker ? {} : await startCrate("attnscope", build, { threads: 1 });
   const passes = passesOf(engine, mask);
-  return worker ? { mha: passes.mha } : { matmul, product, ...passes };
+  const { mha, reuse } = passes;
+  return worker ? { mha, reuse } : { matmul, product, ...passes };
 }
 
 /** The kinds of work that are passes of an engine. */
@@ -67,6 +68,16 @@ export function passesOf(engine, mask) {
         async run() {
           const { output, weights } = await forward();
           return [output.data, weights.data];
+        },
+      };
+    },
+    async reuse(problem) {
+      const forward = await attention(problem);
+      let result = null;
+      return {
+        async run() {
+          result = await forward({ reuse: result });
+          return [result.output.data, result.weights.data];
         },
       };
     },

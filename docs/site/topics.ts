@@ -26,6 +26,8 @@ export const TOPICS: readonly Topic[] = [
       "EngineInfo",
       "BackendOption",
       "WatchOptions",
+      "ReuseOptions",
+      "Reusable",
       "FileFormat",
       "WasmSource",
     ],
