@@ -96,7 +96,8 @@ step(
     rmSync("js/wasm", { recursive: true, force: true });
     mkdirSync("js/wasm", { recursive: true });
     const names = new Names();
-    if (ENGINES.relaxed !== "threads") console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
+    if (toolchain() && ENGINES.relaxed !== "threads")
+      console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
     for (const [engine, variant] of Object.entries(ENGINES)) {
       // One glue serves both: that of the last, which knows memory that is shared.
       wasm("attnscope-bindings", variant, "attnscope", `attnscope_${engine}`, names);

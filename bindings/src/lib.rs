@@ -216,8 +216,7 @@ impl RawPlan {
     /// anyhow, else null. `watch` is called with the part of the pass that is done, from 0 to 1.
     pub fn run(self, watch: Option<Function>, wants_trace: bool, spares: Option<Array>) -> Thrown<Array> {
         let mut watch = |part| tell(watch.as_ref(), part);
-        let taken: Vec<_> =
-            self.0.handed_out().into_iter().map(|info| Taken::new(info, spares.as_ref())).collect();
+        let taken: Vec<_> = self.0.handed_out().into_iter().map(|info| Taken::new(info, spares.as_ref())).collect();
         let trace = self.0.run_handing_out(&mut watch, &mut |block| {
             let place = taken.iter().find(|taken| taken.is_of(block.stage, block.layer));
             place.expect("a place for all that is handed out").take(&block);
@@ -334,7 +333,8 @@ fn in_place(tensor: InPlace, spares: Option<&Array>) -> JsValue {
 fn spare_of(length: usize, spares: Option<&Array>) -> Option<Float32Array> {
     let spares = spares?;
     (0..spares.length()).find_map(|at| {
-        let fitting = spares.get(at).dyn_into::<Float32Array>().ok().filter(|spare| spare.length() as usize == length)?;
+        let fitting =
+            spares.get(at).dyn_into::<Float32Array>().ok().filter(|spare| spare.length() as usize == length)?;
         spares.set(at, JsValue::NULL);
         Some(fitting)
     })

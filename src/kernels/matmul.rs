@@ -338,7 +338,7 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
                         Some(bias) => Onto::Row(&bias[j..]),
                         None => Onto::Nothing,
                     };
-                    column(&tiles, a_panels, b.panel(k0..k0 + depth, j), &onto, out, j - columns.start);
+                    multiply_block(&tiles, a_panels, b.panel(k0..k0 + depth, j), &onto, out, j - columns.start);
                 }
             }
         }
@@ -444,8 +444,8 @@ enum Onto<'a> {
     Out,
 }
 
-/// The tiles of a block against one panel of `b`: columns of `out` from `first` on.
-fn column(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, first: usize) {
+/// A block of `a` times one panel of `b`: columns of `out` from `first` on, tile by tile.
+fn multiply_block(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, first: usize) {
     let depth = b_panel.len() / NR;
     let width = NR.min(out.columns - first);
     assert!(a_panels.len() >= tiles.count * MR * depth && tiles.block.end <= out.rows);
@@ -455,28 +455,27 @@ fn column(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto, out: &m
     unsafe {
         let mut a_panel = a_panels.as_ptr();
         let mut to = out.start.add(tiles.block.start * stride + first);
-        for tile in 0..whole {
+        for index in 0..whole {
             let (from, from_stride): (*const f32, usize) = match onto {
                 Onto::Nothing => ((&raw const NOTHING).cast(), 0),
                 Onto::Row(bias) => (bias[..NR].as_ptr(), 0),
                 Onto::Out => (to.cast_const(), stride),
             };
-            to = if tile < tiles.tall {
-                sums::<MR>(a_panel, b_panel, from, from_stride, to, stride)
+            to = if index < tiles.tall {
+                tile::<MR>(a_panel, b_panel, from, from_stride, to, stride)
             } else {
-                sums::<{ MR - 1 }>(a_panel, b_panel, from, from_stride, to, stride)
+                tile::<{ MR - 1 }>(a_panel, b_panel, from, from_stride, to, stride)
             };
             a_panel = a_panel.add(MR * depth);
         }
     }
     // What hangs over the edge goes by way of a buffer.
     let mut edge = [0.0; MR * NR];
-    for tile in whole..tiles.count {
-        let nothing = (&raw const NOTHING).cast();
-        let a_panel = a_panels[tile * MR * depth..].as_ptr();
+    for index in whole..tiles.count {
+        let (a_panel, nothing) = (a_panels[index * MR * depth..].as_ptr(), (&raw const NOTHING).cast());
         // SAFETY: the panel is there, and the buffer holds a tile.
-        unsafe { sums::<MR>(a_panel, b_panel, nothing, 0, edge.as_mut_ptr(), NR) };
-        for (row, sums) in tiles.rows(tile).zip(edge.chunks_exact(NR)) {
+        unsafe { tile::<MR>(a_panel, b_panel, nothing, 0, edge.as_mut_ptr(), NR) };
+        for (row, sums) in tiles.rows(index).zip(edge.chunks_exact(NR)) {
             let (to, mut there) = (&mut out.row(row)[first..][..width], NOTHING);
             match onto {
                 Onto::Nothing => {}
@@ -493,7 +492,7 @@ fn column(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto, out: &m
 /// # Safety
 /// `a_panel` is as deep as `b_panel`, and the rows of `from` and `to` are there.
 #[inline(never)]
-unsafe fn sums<const H: usize>(
+unsafe fn tile<const H: usize>(
     a_panel: *const f32,
     b_panel: &[f32],
     from: *const f32,
