@@ -4,6 +4,7 @@ import type { DeviceLook, DeviceMatrix, DevicePicture, Survey } from "./device.t
 import { AttnError } from "./errors.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Kept, Left } from "./gpu/gpu.ts";
+import { moved } from "./moved.ts";
 import { analysis, files, type PartSources } from "./parts.ts";
 import type { Tensor } from "./tensor.ts";
 import type { Region } from "./views/peaks.ts";
@@ -321,8 +322,15 @@ export class Host {
   }
 
   /** Runs a pass and copies what is asked of it; `tell` hears of both. `before` is the pass whose mask is exchanged. */
-  #pass(plan: RawPlan, to: PassTo, tell: Tell | undefined, before?: Id): PassReply | Promise<PassReply> {
+  #pass(
+    plan: RawPlan,
+    { trace, isLazy, spares }: PassTo,
+    tell: Tell | undefined,
+    before?: Id,
+  ): PassReply | Promise<PassReply> {
     const work = plan.work();
+    // The inputs were read by now, which may be of the result that is given up.
+    const to = { trace, isLazy, spares: spares?.map(moved) };
     if (this.#backend.mayTake(work)) return this.#onGpu(plan, to, tell, before);
     return this.#onCpu(plan, work, to, tell, before);
   }

@@ -1,20 +1,26 @@
 import { invalidOption } from "./errors.ts";
 import { isList, isTensor, type Tensor } from "./tensor.ts";
+import { Trace } from "./trace.ts";
 
 /** An earlier result that is given up. */
 export interface Reusable {
+  /** What came out. */
   readonly output: Tensor;
+  /** The weights of one attention, or of each layer's. */
   readonly weights?: Tensor | readonly Tensor[] | null;
+  /** Those of a decoder's attention to itself. */
   readonly selfWeights?: Tensor | readonly Tensor[] | null;
+  /** Those of its attention to the memory. */
   readonly crossWeights?: Tensor | readonly Tensor[] | null;
+  /** Its stages stay as they are, and with them what the result shares with them. */
+  readonly trace?: Trace | null;
 }
 
 /** What a pass may say of the memory for its result. */
 export interface ReuseOptions {
   /**
-   * An earlier result that nobody needs any more: output and weights of the same sizes are put into its arrays instead of new
-   * ones, whose memory is much of what large weights cost. From the call on, whatever comes of it, its numbers are no longer
-   * those that it had; with a worker its arrays are empty.
+   * An earlier result that nobody needs any more: output and weights of the same sizes are put into its memory instead of new
+   * memory, which is much of what large weights cost. Its arrays are empty then, whatever comes of the call.
    *
    * ```ts
    * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
@@ -30,17 +36,15 @@ export interface ReuseOptions {
 export function sparesOf(result: Reusable | null | undefined): Float32Array[] | undefined {
   if (result == null) return undefined;
   if (!isTensor(result.output)) throw invalidOption("reuse", result, "what a pass gave");
-  const { output, weights, selfWeights, crossWeights } = result;
-  return [output, weights, selfWeights, crossWeights].flatMap((tensors) =>
-    (isList(tensors) ? [...tensors] : [tensors])
-      .filter(isTensor)
-      .map(({ data }) => data)
-      .filter(isWhole),
-  );
+  const { output, weights, selfWeights, crossWeights, trace } = result;
+  const held = trace instanceof Trace ? trace : null;
+  const tensors = [output, weights, selfWeights, crossWeights].flatMap((given) => (isList(given) ? [...given] : given));
+  const arrays = tensors.filter(isTensor).map(({ data }) => data);
+  return arrays.filter((data) => isWhole(data) && !held?.holds(data));
 }
 
 /** Whether the memory behind it is all its own, so that it can be moved, and was not moved already. */
-function isWhole(data: unknown): data is Float32Array {
+function isWhole(data: Float32Array): boolean {
   if (!(data instanceof Float32Array && data.buffer instanceof ArrayBuffer)) return false;
   return data.length > 0 && data.byteLength === data.buffer.byteLength;
 }

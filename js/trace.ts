@@ -86,7 +86,7 @@ export interface TraceJson {
 
 /**
  * Every stage of one pass, in order, with its shape. The numbers are copies of the engine's; stages that are the same numbers share
- * one copy, as do passes that differ by their mask alone, for what no mask reaches.
+ * one copy, with the result too, as do passes that differ by their mask alone, for what no mask reaches.
  *
  * ```ts
  * const [q, k, v] = [[[1, 0]], [[1, 0], [0, 1]], [[1, 2], [3, 4]]];
@@ -253,6 +253,11 @@ export class Trace {
       return { name, layer, tensor: tensor(data.map(fromJsonNumber), shape) };
     });
     return new Trace(stages, null);
+  }
+
+  /** Whether these numbers are a stage's. @internal */
+  holds(data: Float32Array): boolean {
+    return this.#stages.some((stage) => "tensor" in stage && stage.tensor.data === data);
   }
 
   #find(name: Stage, layer: number): KeptStage | LeftStage {

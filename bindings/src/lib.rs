@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use attnscope::kernels::threads;
 use attnscope::torch::Generator;
@@ -221,7 +222,7 @@ impl RawPlan {
             let place = taken.iter().find(|taken| taken.is_of(block.stage, block.layer));
             place.expect("a place for all that is handed out").take(&block);
         });
-        let trace = RawTrace { trace: trace.map_err(throw)?, taken };
+        let trace = RawTrace::of(trace.map_err(throw)?, taken);
         let (result, is_kept) = (trace.result(spares), wants_trace || trace.trace.keeps_stages());
         Ok(Array::of2(&result, &if is_kept { trace.into() } else { JsValue::NULL }))
     }
@@ -277,7 +278,7 @@ impl RawPlan {
     /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
     /// and the place, one behind the other.
     pub fn computed(self, numbers: Vec<f32>, places: Vec<usize>) -> RawTrace {
-        RawTrace::of(self.0.computed(numbers, places.as_chunks().0))
+        RawTrace::of(self.0.computed(numbers, places.as_chunks().0), Vec::new())
     }
 }
 
@@ -310,23 +311,41 @@ impl Taken {
 pub struct RawTrace {
     trace: Trace,
     taken: Vec<Taken>,
+    copies: RefCell<Copies>,
 }
 
 impl RawTrace {
-    fn of(trace: Trace) -> Self {
-        Self { trace, taken: Vec::new() }
+    fn of(trace: Trace, taken: Vec<Taken>) -> Self {
+        Self { trace, taken, copies: RefCell::default() }
     }
 }
 
-fn in_place(tensor: InPlace, spares: Option<&Array>) -> JsValue {
-    let data = match spare_of(tensor.numbers.len(), spares) {
+/// What was copied out of a trace, and where it lies there: the same numbers share one array.
+#[derive(Default)]
+struct Copies(Vec<(*const [f32], Float32Array)>);
+
+impl Copies {
+    fn of(&mut self, numbers: Cow<[f32]>, spares: Option<&Array>) -> Float32Array {
+        let Cow::Borrowed(lying) = numbers else { return copy(&numbers, spares) };
+        match self.0.iter().find(|(known, _)| std::ptr::eq(*known, lying)) {
+            Some((_, copied)) => copied.clone(),
+            None => {
+                let copied = copy(lying, spares);
+                self.0.push((lying, copied.clone()));
+                copied
+            }
+        }
+    }
+}
+
+fn copy(numbers: &[f32], spares: Option<&Array>) -> Float32Array {
+    match spare_of(numbers.len(), spares) {
         Some(spare) => {
-            spare.copy_from(&tensor.numbers);
+            spare.copy_from(numbers);
             spare
         }
-        None => Float32Array::from(&tensor.numbers[..]),
-    };
-    tensor_of(data, &tensor.shape)
+        None => Float32Array::from(numbers),
+    }
 }
 
 /// One of the spares that has room for so many numbers, no more and no less; from then on it is none.
@@ -345,11 +364,12 @@ impl RawTrace {
     /// `[output, weights, crossWeights, present]`: each layer's weights, and its second attention's, null where there are none or they
     /// were not asked for; and the keys and values with the past in front, null where none was given. What fits goes into `spares`.
     pub fn result(&self, spares: Option<Array>) -> Array {
-        let in_place = |tensor| in_place(tensor, spares.as_ref());
+        let mut copies = self.copies.borrow_mut();
+        let mut in_place = |InPlace { numbers, shape }| tensor_of(copies.of(numbers, spares.as_ref()), &shape);
         let [weights, cross] = [Stage::Weights, Stage::CrossWeights].map(|stage| -> Array {
             let of_layer = |layer| match self.taken.iter().find(|taken| taken.is_of(stage, layer)) {
                 Some(taken) => tensor_of(taken.numbers.clone(), &taken.info.shape),
-                None => self.trace.weights_in_place(stage, layer).map_or(JsValue::NULL, &in_place),
+                None => self.trace.weights_in_place(stage, layer).map_or(JsValue::NULL, &mut in_place),
             };
             (0..self.trace.n_layers()).map(of_layer).collect()
         });
@@ -359,9 +379,9 @@ impl RawTrace {
     }
 
     /// `[name, layer, tensor]` of each stage that was kept, or of those that another mask may change. Stages that are the same
-    /// numbers share one array. `watch` is called with the part that is copied.
+    /// numbers, or those of the result, share one array. `watch` is called with the part that is copied.
     pub fn stages(&self, only_masked: bool, watch: Option<Function>) -> Thrown<Array> {
-        let mut copies: Vec<(&[f32], Float32Array)> = Vec::new();
+        let mut copies = self.copies.take();
         let mut stages = self.trace.stages();
         stages.retain(|info| !only_masked || self.trace.is_masked(info.name, info.layer));
         let size = |info: &StageInfo| info.shape.iter().product::<usize>() as f32;
@@ -369,17 +389,8 @@ impl RawTrace {
         stages
             .iter()
             .map(|info| {
-                let data = match self.trace.numbers(info.name, info.layer).map_err(throw)? {
-                    Cow::Owned(numbers) => Float32Array::from(&numbers[..]),
-                    Cow::Borrowed(numbers) => {
-                        let known = copies.iter().find(|(copied, _)| std::ptr::eq(*copied, numbers));
-                        let copy =
-                            known.map_or_else(|| Float32Array::from(numbers), |(_, copy)| Float32Array::clone(copy));
-                        copies.push((numbers, copy.clone()));
-                        copy
-                    }
-                };
-                let tensor = tensor_of(data, &info.shape);
+                let numbers = self.trace.numbers(info.name, info.layer).map_err(throw)?;
+                let tensor = tensor_of(copies.of(numbers, None), &info.shape);
                 copied += size(info);
                 tell(watch.as_ref(), copied / all);
                 Ok(Array::of3(&info.name.name().into(), &info.layer.into(), &tensor))

@@ -90,7 +90,7 @@ test("every golden case, on the GPU", async ({ page }) => {
   expect(submitted).toBeGreaterThan(130);
 });
 
-test("a result goes into the arrays of an earlier one", async ({ page }) => {
+test("a result goes into the memory of an earlier one", async ({ page }) => {
   await open(page);
   const found = await page.evaluate(async () => {
     const { attnscope, tools } = globalThis as unknown as InPage;
@@ -101,11 +101,11 @@ test("a result goes into the arrays of an earlier one", async ({ page }) => {
     const first = await mha.forward(await x);
     const again = await mha.forward(await y, { reuse: first });
     return {
-      same: [again.output.data === first.output.data, again.weights.data === first.weights.data],
+      left: [first.output.data.length, first.weights.data.length],
       difference: tools.difference(again.weights.data, alone.weights.data, false),
     };
   });
-  expect(found).toEqual({ same: [true, true], difference: 0 });
+  expect(found).toEqual({ left: [0, 0], difference: 0 });
 });
 
 test("odd sizes, every mask and fill: weights and outputs as on the CPU", async ({ page }) => {

@@ -1,4 +1,4 @@
-// Results that go into the arrays of an earlier one.
+// Results that go into the memory of an earlier one.
 import { createEngine, mask, type Tensor, tensor } from "attnscope";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -10,92 +10,96 @@ afterAll(() => engine.destroy());
 
 const sizes = { dModel: 8, nHeads: 2, seed: 1 };
 const rows = (n: number, seed: number) => engine.torchGenerator(seed).randn([n, 8]);
-/** Whether the tensors lie in arrays of these others, each in another. */
-function areOf(tensors: Tensor[], others: Tensor[]): boolean {
-  const arrays = new Set(others.map(({ data }) => data));
-  return tensors.length === others.length && tensors.every(({ data }) => arrays.delete(data));
+/** How many bytes all arrays together have more after some passes, each of which gives up the result before. */
+async function growth<Result>(pass: (reuse: Result | null) => Promise<Result>): Promise<number> {
+  let result = await pass(await pass(null));
+  const before = process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < 20; i++) result = await pass(result);
+  return process.memoryUsage().arrayBuffers - before;
 }
 const copy = ({ data, shape }: Tensor) => tensor([...data], shape);
 
-test("one attention: the same arrays, and the numbers of a pass by itself", async () => {
+test("one attention: the numbers of a pass by itself", async () => {
   const mha = engine.multiHeadAttention(sizes);
-  const first = await mha.forward(await rows(5, 1));
-  for (const options of [
-    {},
-    { mask: mask.causal() },
-    { mask: mask.causal(), trace: true },
-    { averageWeights: false },
-  ]) {
+  let last = await mha.forward(await rows(5, 1));
+  for (const options of [{}, { mask: mask.causal() }, { mask: mask.causal(), needWeights: true }, {}]) {
     const x = await rows(5, 2);
     const alone = await mha.forward(x, options);
-    const again = await mha.forward(x, { ...options, reuse: first });
-    expect([again.output, again.weights]).toEqual([alone.output, alone.weights]);
-    expect(again.output.data).toBe(first.output.data);
-    expect(again.weights.data).toBe(first.weights.data);
+    const again = await mha.forward(x, { ...options, reuse: last });
+    expect(again).toEqual(alone);
+    expect([last.output.data.length, last.weights.data.length]).toEqual([0, 0]);
+    last = again;
   }
 });
 
-test("what comes from the array that is given up", async () => {
+test("what comes from the result that is given up", async () => {
   const mha = engine.multiHeadAttention(sizes);
   const first = await mha.forward(await rows(5, 1));
   const alone = await mha.forward(copy(first.output));
-  const again = await mha.forward(first.output, { reuse: first });
-  expect([again.output, again.weights]).toEqual([alone.output, alone.weights]);
-  expect(again.output.data).toBe(first.output.data);
+  expect(await mha.forward(first.output, { reuse: first })).toEqual(alone);
 });
 
 test("every module, with all its weights", async () => {
   const [x, other, memory] = await Promise.all([rows(5, 1), rows(5, 2), rows(6, 3)]);
   const stack = engine.transformer({ ...sizes, nLayers: 3 });
-  const layers = await stack.forward(x);
-  const stacked = await stack.forward(other, { reuse: layers });
-  expect(stacked).toEqual({ ...(await stack.forward(other)), trace: null });
-  expect(areOf(stacked.weights, layers.weights)).toBe(true);
-
+  expect(await stack.forward(other, { reuse: await stack.forward(x) })).toEqual(await stack.forward(other));
   const decoder = engine.decoder({ ...sizes, nLayers: 2 });
   const crossed = await decoder.forward(x, memory);
-  const both = await decoder.forward(other, memory, { reuse: crossed });
-  expect(both).toEqual({ ...(await decoder.forward(other, memory)), trace: null });
-  const weightsOf = ({ selfWeights, crossWeights }: typeof both) => [...selfWeights, ...crossWeights];
-  expect(areOf(weightsOf(both), weightsOf(crossed))).toBe(true);
-
+  expect(await decoder.forward(other, memory, { reuse: crossed })).toEqual(await decoder.forward(other, memory));
+  expect([...crossed.selfWeights, ...crossed.crossWeights].every(({ data }) => data.length === 0)).toBe(true);
   const block = engine.transformerBlock(sizes);
-  const one = await block.forward(x);
-  expect((await block.forward(other, { reuse: one })).weights.data).toBe(one.weights.data);
-
+  expect(await block.forward(other, { reuse: await block.forward(x) })).toEqual(await block.forward(other));
   const options = { pastKey: memory, pastValue: memory };
-  const attended = await engine.scaledDotProductAttention(x, x, x, options);
-  const alone = await engine.scaledDotProductAttention(other, x, x, options);
-  const again = await engine.scaledDotProductAttention(other, x, x, { ...options, reuse: attended });
-  expect(again).toEqual(alone);
-  expect(again.weights.data).toBe(attended.weights.data);
+  const attend = (query: Tensor, reuse: Awaited<ReturnType<typeof engine.scaledDotProductAttention>> | null) =>
+    engine.scaledDotProductAttention(query, x, x, { ...options, reuse });
+  expect(await attend(other, await attend(x, null))).toEqual(await attend(other, null));
 });
 
-test("what does not fit is new, and what was there stays as it was", async () => {
+test("what does not fit is new", async () => {
   const mha = engine.multiHeadAttention(sizes);
   const first = await mha.forward(await rows(5, 1));
-  const before = [copy(first.output), copy(first.weights)];
-  const larger = await mha.forward(await rows(7, 2), { reuse: first });
-  expect(larger.weights.shape).toEqual([2, 7, 7]);
-  expect([first.output, first.weights]).toEqual(before);
+  const alone = await mha.forward(await rows(7, 2));
+  expect(await mha.forward(await rows(7, 2), { reuse: first })).toEqual(alone);
+  // Given up once more, it has nothing left to give.
+  expect(await mha.forward(await rows(7, 2), { reuse: first })).toEqual(alone);
 
   // Neither a part of other memory nor memory that others see is taken.
   const part = { data: new Float32Array(60).subarray(10, 50), shape: [5, 8] };
   const shared = { data: new Float32Array(new SharedArrayBuffer(200)), shape: [2, 5, 5] };
   await mha.forward(await rows(5, 1), { reuse: { output: part, weights: shared } });
-  expect([...part.data, ...shared.data].every((x) => x === 0)).toBe(true);
+  expect([...part.data, ...shared.data]).toEqual(Array(90).fill(0));
 
-  expect((await mha.forward(await rows(5, 1), { reuse: null })).output).toEqual(before[0]);
-  expect((await mha.forward(await rows(5, 1), { reuse: undefined })).output).toEqual(before[0]);
+  for (const reuse of [null, undefined]) {
+    expect(await mha.forward(await rows(7, 2), { reuse })).toEqual(alone);
+  }
 });
 
 test("a trace keeps its numbers when its result is given up", async () => {
   const mha = engine.multiHeadAttention(sizes);
   const first = await mha.forward(await rows(5, 1), { trace: true });
-  const stages = first.trace.stages.map((name) => copy(first.trace.stage(name)));
-  await mha.forward(await rows(5, 2), { mask: mask.causal(), reuse: first });
-  expect(first.trace.stages.map((name) => first.trace.stage(name))).toEqual(stages);
+  const remasked = await first.trace.remask(mask.causal());
+  const shown = () => [first, remasked].flatMap(({ trace }) => trace.stages.map((name) => copy(trace.stage(name))));
+  const before = shown();
+  const last = await mha.forward(await rows(5, 2), { reuse: first });
+  await mha.forward(await rows(5, 3), { trace: true, reuse: remasked });
+  const traced = await mha.forward(await rows(5, 3), { trace: true, reuse: last });
+  expect(traced.trace.stage("weights")).toEqual((await mha.forward(await rows(5, 3))).weights);
+  expect(shown()).toEqual(before);
   await expect(first.trace.remask(null, { reuse: first } as object)).rejects.toMatchObject({ code: "invalid_option" });
+});
+
+test("a result shares its numbers with its trace", async () => {
+  const mha = engine.multiHeadAttention(sizes);
+  const { output, weights, trace } = await mha.forward(await rows(5, 1), { trace: true });
+  expect(weights.data).toBe(trace.stage("weights").data);
+  expect(output.data).toBe(trace.stage("output").data);
+  const again = await trace.remask(mask.causal());
+  expect(again.weights?.data).toBe(again.trace.stage("weights").data);
+  const mean = await mha.forward(await rows(5, 1), { trace: true, averageWeights: true });
+  expect([mean.weights.shape, mean.trace.stage("weights").shape]).toEqual([
+    [5, 5],
+    [2, 5, 5],
+  ]);
 });
 
 test("what is no result is refused by name", async () => {
@@ -109,13 +113,24 @@ test("what is no result is refused by name", async () => {
   }
 });
 
-test("once warm, a pass allocates no array and lets the engine's memory be", async () => {
-  const mha = engine.multiHeadAttention({ dModel: 64, nHeads: 4 });
+test("once warm, a pass allocates no arrays", async () => {
   const x = await engine.torchGenerator(1).randn([200, 64]);
-  let result = await mha.forward(x);
-  result = await mha.forward(x, { reuse: result });
-  const size = result.weights.data.byteLength;
-  const before = process.memoryUsage().arrayBuffers;
-  for (let i = 0; i < 20; i++) result = await mha.forward(x, { reuse: result });
-  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(size);
+  const options = { dModel: 64, nHeads: 4 };
+  const mha = engine.multiHeadAttention(options);
+  const stack = engine.transformer({ ...options, nLayers: 2 });
+  const decoder = engine.decoderBlock(options);
+  const some = 4 * 200 * 200;
+  expect(await growth<Awaited<ReturnType<typeof mha.forward>>>((reuse) => mha.forward(x, { reuse }))).toBeLessThan(
+    some,
+  );
+  expect(
+    await growth<Awaited<ReturnType<typeof stack.forward>>>((reuse) =>
+      stack.forward(x, { mask: mask.causal(), reuse }),
+    ),
+  ).toBeLessThan(some);
+  expect(
+    await growth<Awaited<ReturnType<typeof decoder.forward>>>((reuse) => decoder.forward(x, x, { reuse })),
+  ).toBeLessThan(some);
+  // As it would not be otherwise.
+  expect(await growth<Awaited<ReturnType<typeof mha.forward>>>(() => mha.forward(x))).toBeGreaterThan(some);
 });
