@@ -4,7 +4,6 @@ import type { DeviceLook, DeviceMatrix, DevicePicture, Survey } from "./device.t
 import { AttnError } from "./errors.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Kept, Left } from "./gpu/gpu.ts";
-import { moved } from "./moved.ts";
 import { analysis, files, type PartSources } from "./parts.ts";
 import type { Tensor } from "./tensor.ts";
 import type { Region } from "./views/peaks.ts";
@@ -129,6 +128,7 @@ export class Host {
   readonly #matrices = new Map<Id, { readonly trace: Id; readonly matrix: DeviceMatrix }>();
   readonly #maxBytes: number;
   readonly #parts: PartSources;
+  readonly #own: (spare: Float32Array) => Float32Array;
   /** What is done when the requests so far are; null where they are. */
   #busy: Promise<unknown> | null = null;
   #isClosed = false;
@@ -138,10 +138,12 @@ export class Host {
     return this.#busy !== null;
   }
 
-  constructor(backend: Backend, maxBytes: number, parts: PartSources) {
+  /** `own` makes an array that the caller gave up this side's own, where it is not already. */
+  constructor(backend: Backend, maxBytes: number, parts: PartSources, own = (spare: Float32Array) => spare) {
     this.#backend = backend;
     this.#maxBytes = maxBytes;
     this.#parts = parts;
+    this.#own = own;
   }
 
   /** What the request gives, or a promise of it: requests are carried out one after the other. @throws AttnError */
@@ -330,7 +332,7 @@ export class Host {
   ): PassReply | Promise<PassReply> {
     const work = plan.work();
     // The inputs were read by now, which may be of the result that is given up.
-    const to = { trace, isLazy, spares: spares?.map(moved) };
+    const to = { trace, isLazy, spares: spares?.map(this.#own) };
     if (this.#backend.mayTake(work)) return this.#onGpu(plan, to, tell, before);
     return this.#onCpu(plan, work, to, tell, before);
   }

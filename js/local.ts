@@ -13,7 +13,7 @@ export class Local implements Transport {
 
   private constructor(backend: Backend, options: HostOptions) {
     this.#backend = backend;
-    this.#host = new Host(backend, options.maxBytes, options);
+    this.#host = new Host(backend, options.maxBytes, options, moved);
   }
 
   /** @throws AttnError `gpu_unavailable` */
@@ -46,6 +46,13 @@ export class Local implements Transport {
     if (this.#isBusy) queueMicrotask(() => this.#host.close());
     else this.#host.close();
   }
+}
+
+/** The same memory in another array; this one is empty then. */
+function moved(data: Float32Array): Float32Array {
+  const buffer = data.buffer as ArrayBuffer & { transfer?(): ArrayBuffer };
+  if (buffer.transfer) return new Float32Array(buffer.transfer());
+  return structuredClone(data, { transfer: [buffer] });
 }
 
 /** What comes later, unless the signal comes first. */
