@@ -331,8 +331,8 @@ export class Host {
     before?: Id,
   ): PassReply | Promise<PassReply> {
     const work = plan.work();
-    // The inputs were read by now, which may be of the result that is given up.
-    const to = { trace, isLazy, spares: spares?.map(this.#own) };
+    // The inputs were read by now, which may be of the result that is given up; a request before may have been given the same.
+    const to = { trace, isLazy, spares: spares?.filter(({ length }) => length > 0).map(this.#own) };
     if (this.#backend.mayTake(work)) return this.#onGpu(plan, to, tell, before);
     return this.#onCpu(plan, work, to, tell, before);
   }

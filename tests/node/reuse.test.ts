@@ -39,6 +39,22 @@ test("what comes from the result that is given up", async () => {
   expect(await mha.forward(first.output, { reuse: first })).toEqual(alone);
 });
 
+test("given up by two calls that wait, the first has it", async () => {
+  const own = await createEngine({ backend: "cpu" });
+  const mha = own.multiHeadAttention(sizes);
+  const x = await own.torchGenerator(1).randn([5, 8]);
+  const first = await mha.forward(x);
+  const alone = await mha.forward(x, { mask: mask.causal() });
+  // Loads a part of the engine, for which the others wait.
+  const loading = own.analysis.entropy(alone.weights);
+  const options = { mask: mask.causal(), reuse: first };
+  const both = await Promise.all([mha.forward(x, options), mha.forward(x, options)]);
+  expect(both).toEqual([alone, alone]);
+  expect(first.output.data.length).toBe(0);
+  await loading;
+  own.destroy();
+});
+
 test("every module, with all its weights", async () => {
   const [x, other, memory] = await Promise.all([rows(5, 1), rows(5, 2), rows(6, 3)]);
   const stack = engine.transformer({ ...sizes, nLayers: 3 });
