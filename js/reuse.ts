@@ -20,7 +20,8 @@ export interface Reusable {
 export interface ReuseOptions {
   /**
    * An earlier result that nobody needs any more: output and weights of the same sizes are put into its memory instead of new
-   * memory, which is much of what large weights cost. Its arrays are empty then, whatever comes of the call.
+   * memory, which is much of what large weights cost. Its arrays are empty then, whatever comes of the call; a view that shows
+   * them is given the new ones.
    *
    * ```ts
    * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });
