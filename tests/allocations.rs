@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use attnscope::{ForwardOptions, MultiHeadAttention, MultiHeadAttentionOptions, Tensor, torch::Generator};
 
 const MAX_BYTES: usize = 1 << 30;
+/// Rows of the highest block.
+const MOST: usize = attnscope::kernels::matmul::MOST;
 
 struct Counting;
 
@@ -62,7 +64,7 @@ fn a_pass_allocates_its_numbers_and_little_beside_them() {
         // x, queries, keys, values, context and output, and x once more while it waits for its place.
         let stages = 7 * n * width;
         // One head's keys and values, a block's weights, and blocks of the left-hand matrices of projections and of attention.
-        let block = n.min(96);
+        let block = n.min(MOST);
         let room = 2 * n * width / heads + block * n + block * width + block * n.min(256);
         let bytes_of_numbers = 4 * (stages + room);
         assert!(
