@@ -132,7 +132,7 @@ export function mainPath(test: TestType<{ user: User }, object>): void {
     await user.press("ArrowDown", "ArrowRight");
     await see(() => said(user, head(2))).toMatch(/^head 2, query cat, key cat, 0\.\d\d$/);
     await see(() => textsOf(user, "[data-testid=head-grid] .attn-live")).toContain(await said(user, head(2)));
-    expect(await textOf(user, PLACE)).toBe("head 2, query cat, key cat");
+    await see(() => textOf(user, PLACE)).toBe("head 2, query cat, key cat");
     await focus(user, MASK);
     await see(() => said(user, MASK)).toBe("query cat, key cat, may attend");
     await user.press(" ");
