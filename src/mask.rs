@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use attnscope_kernels::attention::Visible;
+
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, read_variants, words};
 use crate::positions::power;
@@ -211,14 +213,15 @@ impl ResolvedMask {
         ((batch % n_batch) * n_heads + head % n_heads) * n_q * n_k
     }
 
-    /// For each row of every matrix, from its first to behind its last allowed key.
-    pub(crate) fn visible(&self) -> Vec<Range<usize>> {
-        let range = |row: &[u8]| {
+    /// What each row of every matrix sees.
+    pub(crate) fn visible(&self) -> Vec<Visible> {
+        let seen = |row: &[u8]| {
             let first = row.iter().position(|&allowed| allowed != 0);
             let last = row.iter().rposition(|&allowed| allowed != 0);
-            first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+            let keys = first.zip(last).map_or(0..0, |(first, last)| first..last + 1);
+            Visible { are_all: !row[keys.clone()].contains(&0), keys }
         };
-        self.allowed.chunks_exact(self.shape[3]).map(range).collect()
+        self.allowed.chunks_exact(self.shape[3]).map(seen).collect()
     }
 
     /// The same with so many keys more behind the others, open to all.

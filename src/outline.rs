@@ -1,6 +1,8 @@
 //! A recipe as plain words: what a planner for another device needs to know of it. The planner is a module of its own, which a
 //! page loads when a pass is first to go there; so only these words are made here.
 
+use attnscope_kernels::attention::Visible;
+
 use crate::config::{Activation, NormKind};
 use crate::mask::ResolvedMask;
 use crate::recipe::{Attended, Made, Recipe, Step, StepId};
@@ -365,14 +367,14 @@ impl<'r> Tables<'r> {
         let visible = mask.visible();
         let rows = || mask.allowed.chunks_exact(n_k);
         // A row whose allowed keys stand side by side is said by its first and last, whatever rule made it.
-        let is_runs = rows().zip(&visible).all(|(row, run)| !row[run.clone()].contains(&0));
+        let is_runs = visible.iter().all(|seen| seen.are_all);
         let words = if is_runs {
-            self.push(&mut visible.iter().flat_map(|run| [run.start as u32, run.end as u32]))
+            self.push(&mut visible.iter().flat_map(|Visible { keys, .. }| [keys.start as u32, keys.end as u32]))
         } else {
             let bits = |keys: &[u8]| keys.iter().rev().fold(0, |word, &allowed| word << 1 | u32::from(allowed != 0));
             self.push(&mut rows().flat_map(|row| row.chunks(32).map(bits)))
         };
-        let mut has_empty_rows = visible.iter().any(|run| run.is_empty());
+        let mut has_empty_rows = visible.iter().any(|seen| seen.keys.is_empty());
         let (mut bias_kind, mut bias) = (NO_BIAS, NO_TABLE);
         if let Some(numbers) = &mask.bias {
             let hides = |(&allowed, &bias): (&u8, &f32)| allowed == 0 || bias == f32::NEG_INFINITY;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::exp::LOWEST;
 use super::matmul::{self, MC, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
-use super::softmax::{largest, shares};
+use super::softmax::{Counted, largest, make_shares};
 
 /// How scores become weights.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +27,17 @@ pub struct HeadMask<'a> {
     pub allowed: &'a [u8],
     /// What is added to the scores.
     pub bias: Option<&'a [f32]>,
-    /// For each query from its first to behind its last key that is not hidden.
-    pub visible: &'a [Range<usize>],
+    /// What each query sees.
+    pub visible: &'a [Visible],
+}
+
+/// The keys that a query sees.
+#[derive(Debug, Clone)]
+pub struct Visible {
+    /// From the first to behind the last.
+    pub keys: Range<usize>,
+    /// Whether none between these is hidden.
+    pub are_all: bool,
 }
 
 /// Queries of a head, what they may attend to, and where the context goes.
@@ -104,23 +113,16 @@ pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Ro
         let scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
         matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores, product);
     }
-    // 2. Scale, cap and mask each row, and make it shares.
+    // 2. Scale, cap and mask each row, and make it shares, a few rows at a time.
     let mut is_sparse = kv.is_finite && !seen.is_empty();
-    for (i, row) in weights.chunks_exact_mut(n_k).enumerate() {
-        let own = mask.map_or(0..n_k, |mask| union(&mask.visible[i..=i]));
-        score(&mut row[own.clone()], i * n_k + own.start, mask, how);
-        let mut max = largest(&row[own.clone()]);
-        // A hidden key's weight is exactly 0 where its fill lies so far below the row's maximum; else it counts.
-        let is_exact = max.is_finite() && max + LOWEST > how.fill;
-        is_sparse &= is_exact;
-        let (counted, hidden) = if is_exact { (own.clone(), 0.0) } else { (0..n_k, how.fill) };
-        row[..own.start].fill(hidden);
-        row[own.end..].fill(hidden);
-        if counted.len() > own.len() && (hidden.is_nan() || max < hidden) {
-            max = hidden;
+    for (group, rows) in weights.chunks_mut(TOGETHER * n_k).enumerate() {
+        let mut counted = [Counted::default(); TOGETHER];
+        for (i, (row, counted)) in rows.chunks_exact_mut(n_k).zip(&mut counted).enumerate() {
+            let is_exact;
+            (*counted, is_exact) = score(row, group * TOGETHER + i, mask, how);
+            is_sparse &= is_exact;
         }
-        let counted = &mut row[counted];
-        if how.zero_empty_rows && max == f32::NEG_INFINITY { counted.fill(0.0) } else { shares(counted, max) }
+        is_sparse &= make_shares(rows, n_k, &mut counted);
     }
     // 3. The shares mix the values.
     let counted = if is_sparse { seen } else { 0..n_k };
@@ -133,10 +135,10 @@ pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Ro
 }
 
 /// From the first to behind the last key that any of the queries sees, from a multiple of 8 on, where tiles and lanes begin.
-fn union(visible: &[Range<usize>]) -> Range<usize> {
-    let seen = visible.iter().filter(|range| !range.is_empty());
-    let start = seen.clone().map(|range| range.start).min().unwrap_or(0);
-    start / 8 * 8..seen.map(|range| range.end).max().unwrap_or(0)
+fn union(visible: &[Visible]) -> Range<usize> {
+    let seen = visible.iter().map(|seen| &seen.keys).filter(|keys| !keys.is_empty());
+    let start = seen.clone().map(|keys| keys.start).min().unwrap_or(0);
+    start / 8 * 8..seen.map(|keys| keys.end).max().unwrap_or(0)
 }
 
 /// cap · tanh(x / cap)
@@ -144,17 +146,56 @@ pub fn capped(x: f32, cap: f32) -> f32 {
     cap * f64::from(x / cap).tanh() as f32
 }
 
-/// A row's scores as softmax takes them; `at` is the place of its first number in the mask's matrices.
-fn score(row: &mut [f32], at: usize, mask: Option<HeadMask>, how: Weighing) {
-    row.iter_mut().for_each(|x| *x *= how.scale);
+/// So many rows become shares side by side.
+const TOGETHER: usize = 4;
+
+/// The scores of query `i` of the block as softmax takes them, and whether hidden keys have shares of exactly 0.
+fn score(row: &mut [f32], i: usize, mask: Option<HeadMask>, how: Weighing) -> (Counted, bool) {
+    let n_k = row.len();
+    let own = mask.map_or(0..n_k, |mask| union(&mask.visible[i..=i]));
+    // 1. What is only scaled can be so while its exponential is taken.
+    let is_open = |mask: HeadMask| mask.bias.is_none() && mask.visible[i].are_all && mask.visible[i].keys == own;
+    let mut factor = how.scale;
+    if how.softcap > 0.0 || factor <= 0.0 || !mask.is_none_or(is_open) {
+        finish(&mut row[own.clone()], i * n_k + own.start, mask, how);
+        factor = 1.0;
+    }
+    let mut max = largest(&row[own.clone()], factor);
+    // 2. A hidden key's share is exactly 0 where its fill lies so far below the maximum; else it counts.
+    let is_exact = max.is_finite() && max + LOWEST > how.fill;
+    let Range { mut start, mut end } = own;
+    if is_exact {
+        // Up to a multiple of four, of which none has to be looked at by itself.
+        let whole = end.next_multiple_of(4).min(n_k);
+        row[end..whole].iter_mut().for_each(|x| *x = f32::NEG_INFINITY);
+        end = whole;
+    } else if end - start < n_k {
+        row[start..end].iter_mut().for_each(|x| *x *= factor);
+        row[..start].fill(how.fill);
+        row[end..].fill(how.fill);
+        if max < how.fill || how.fill.is_nan() {
+            max = how.fill;
+        }
+        (start, end, factor) = (0, n_k, 1.0);
+    }
+    let is_empty = || row[start..end].iter().all(|x| x * factor == f32::NEG_INFINITY);
+    if how.zero_empty_rows && max == f32::NEG_INFINITY && is_empty() {
+        (start, end) = (0, 0);
+    }
+    (Counted { start, end, factor, max, sum: 0.0 }, is_exact)
+}
+
+/// Scales, caps and masks scores; `at` is the place of the first among the mask's matrices.
+fn finish(scores: &mut [f32], at: usize, mask: Option<HeadMask>, how: Weighing) {
+    scores.iter_mut().for_each(|x| *x *= how.scale);
     if how.softcap > 0.0 {
-        row.iter_mut().for_each(|x| *x = capped(*x, how.softcap));
+        scores.iter_mut().for_each(|x| *x = capped(*x, how.softcap));
     }
     let Some(mask) = mask else { return };
     if let Some(bias) = mask.bias {
-        row.iter_mut().zip(&bias[at..]).for_each(|(x, bias)| *x += bias);
+        scores.iter_mut().zip(&bias[at..]).for_each(|(x, bias)| *x += bias);
     }
-    for (x, &allowed) in row.iter_mut().zip(&mask.allowed[at..]) {
+    for (x, &allowed) in scores.iter_mut().zip(&mask.allowed[at..]) {
         *x = if allowed == 0 { how.fill } else { *x };
     }
 }

@@ -23,6 +23,10 @@ mod simd128 {
             Self(unsafe { v128_load(from.cast()) })
         }
         #[inline(always)]
+        pub fn of([a, b, c, d]: [f32; 4]) -> Self {
+            Self(f32x4(a, b, c, d))
+        }
+        #[inline(always)]
         pub unsafe fn splat_from(from: *const f32) -> Self {
             Self(unsafe { v128_load32_splat(from.cast()) })
         }
@@ -78,15 +82,10 @@ mod simd128 {
         pub fn has_bits(self) -> bool {
             v128_any_true(self.0)
         }
+        /// 2 to the power of what stands in the lowest bits, less the bias of exponents.
         #[inline(always)]
-        pub fn nearest(self) -> Self {
-            Self(f32x4_nearest(self.0))
-        }
-        /// 2 to the power of whole numbers and `MORE`, from -126 to 127. With 1.5 · 2^23 added, a whole number stands in the
-        /// lowest bits.
-        #[inline(always)]
-        pub fn power_of_two<const MORE: i32>(self) -> Self {
-            Self(i32x4_shl(f32x4_add(self.0, f32x4_splat(12_582_912.0 + (127 + MORE) as f32)), 23))
+        pub fn power_of_two(self) -> Self {
+            Self(i32x4_shl(self.0, 23))
         }
         #[inline(always)]
         pub fn transposed([a, b, c, d]: [Self; 4]) -> [Self; 4] {
@@ -131,6 +130,10 @@ mod scalar {
         #[inline(always)]
         pub unsafe fn load(from: *const f32) -> Self {
             Self(unsafe { from.cast::<[f32; 4]>().read_unaligned() })
+        }
+        #[inline(always)]
+        pub fn of(numbers: [f32; 4]) -> Self {
+            Self(numbers)
         }
         #[inline(always)]
         pub unsafe fn splat_from(from: *const f32) -> Self {
@@ -181,12 +184,8 @@ mod scalar {
             self.0.iter().any(|x| x.to_bits() != 0)
         }
         #[inline(always)]
-        pub fn nearest(self) -> Self {
-            Self(self.0.map(f32::round_ties_even))
-        }
-        #[inline(always)]
-        pub fn power_of_two<const MORE: i32>(self) -> Self {
-            Self(self.0.map(|x| f32::from_bits(((x as i32 + 127 + MORE) as u32) << 23)))
+        pub fn power_of_two(self) -> Self {
+            Self(self.0.map(|x| f32::from_bits(x.to_bits() << 23)))
         }
         #[inline(always)]
         pub fn transposed(rows: [Self; 4]) -> [Self; 4] {

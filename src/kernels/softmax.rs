@@ -1,61 +1,98 @@
 //! Softmax of a row, in place.
 
-use super::exp::exp;
+use super::exp::Exponential;
 use super::lanes::Lanes;
 
 /// row = exp(row - max) / sum. NaN or +infinity anywhere makes the row NaN, as in PyTorch
 /// (<https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html>); so does -infinity everywhere.
 pub fn softmax_row(row: &mut [f32]) {
-    // 1. The maximum, so that no exponential overflows.
-    let max = largest(row);
-    // 2. The exponentials, their sum, and each one's share.
-    shares(row, max);
+    if !row.is_empty() {
+        // 1. The maximum, so that no exponential overflows.
+        let max = largest(row, 1.0);
+        // 2. The exponentials, their sum, and each one's share.
+        make_shares(row, row.len(), &mut [Counted { start: 0, end: row.len(), factor: 1.0, max, sum: 0.0 }]);
+    }
 }
 
-// Both go four at a time; what is left is filled up with -infinity, whose share is 0.
+/// The numbers of a row that have shares; those of the others are 0.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counted {
+    /// The first.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// What they are still to be multiplied by.
+    pub factor: f32,
+    /// The largest of them, multiplied.
+    pub max: f32,
+    /// Of their exponentials, once these are known.
+    pub sum: f32,
+}
 
-// Each once in the binary: what a call costs is little beside a row.
+// Both go four at a time; what is left is filled up with what changes nothing. And both are there once, with the registers to
+// themselves.
 
-/// The largest number of a row; NaN where one is NaN, -infinity for an empty row.
+/// The largest of row · factor that is not NaN; -infinity where there is none.
 #[inline(never)]
-pub(crate) fn largest(row: &[f32]) -> f32 {
+pub(crate) fn largest(row: &[f32], factor: f32) -> f32 {
     let (fours, rest) = row.as_chunks::<4>();
-    let mut last = [f32::NEG_INFINITY; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    let (mut max, mut strange) = (load(&last), load(&last).unordered(load(&last)));
+    let (factors, mut max) = (Lanes::splat(factor), Lanes::splat(f32::NEG_INFINITY));
     for four in fours {
-        strange = strange.unordered(load(four));
-        max = max.max(load(four));
+        max = max.max(load(four).mul(factors));
     }
-    if strange.has_bits() { f32::NAN } else { max.largest() }
-}
-
-/// row = exp(row - max) / sum
-#[inline(never)]
-pub(crate) fn shares(row: &mut [f32], max: f32) {
-    let (fours, rest) = row.as_chunks_mut::<4>();
-    let mut last = [f32::NEG_INFINITY; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    let mut sum = powers(fours, max);
     if !rest.is_empty() {
-        sum = sum.add(powers(std::slice::from_mut(&mut last), max));
+        max = max.max(scaled(rest, factor));
     }
-    let sum = Lanes::splat(sum.sum());
-    fours.iter_mut().chain([&mut last]).for_each(|four| store(load(four).div(sum), four));
-    rest.copy_from_slice(&last[..rest.len()]);
+    max.largest()
 }
 
-/// Each number becomes exp(number - max); gives their sum, lane by lane.
+/// Rows of so many numbers become shares: exp(row · factor - max) / sum. Gives whether none is NaN. Some rows side by side take less
+/// time than one after the other, which leave a processor waiting.
 #[inline(never)]
-fn powers(fours: &mut [[f32; 4]], max: f32) -> Lanes {
-    let max = Lanes::splat(max);
+pub(crate) fn make_shares(rows: &mut [f32], width: usize, counted: &mut [Counted]) -> bool {
+    let exp = Exponential::new();
+    // 1. The exponentials and their sums.
+    for (row, counted) in rows.chunks_exact_mut(width).zip(&mut *counted) {
+        counted.sum = powers(&mut row[counted.start..counted.end], counted.factor, counted.max, &exp);
+    }
+    // 2. Each one's share.
+    let mut are_numbers = true;
+    for (row, &mut Counted { start, end, sum, .. }) in rows.chunks_exact_mut(width).zip(counted) {
+        // What is NaN makes all of its row so.
+        let hidden = if sum.is_nan() { sum } else { 0.0 };
+        are_numbers &= !sum.is_nan();
+        row[..start].fill(hidden);
+        row[end..].fill(hidden);
+        let (fours, rest) = row[start..end].as_chunks_mut::<4>();
+        rest.iter_mut().for_each(|power| *power /= sum);
+        let sum = Lanes::splat(sum);
+        fours.iter_mut().for_each(|four| store(load(four).div(sum), four));
+    }
+    are_numbers
+}
+
+/// row = exp(row · factor - max); gives the sum.
+#[inline(always)]
+fn powers(row: &mut [f32], factor: f32, max: f32, exp: &Exponential) -> f32 {
+    let (fours, rest) = row.as_chunks_mut::<4>();
+    let (factors, max) = (Lanes::splat(factor), Lanes::splat(max));
     let mut sum = Lanes::splat(0.0);
     for four in fours {
-        let power = exp(load(four).sub(max));
+        let power = exp.of(load(four).mul(factors).sub(max));
         sum = sum.add(power);
         store(power, four);
     }
-    sum
+    if !rest.is_empty() {
+        let power = exp.of(scaled(rest, factor).sub(max));
+        sum = sum.add(power);
+        rest.iter_mut().zip(power.to_array()).for_each(|(to, power)| *to = power);
+    }
+    sum.sum()
+}
+
+/// Up to three numbers times a factor, filled up with -infinity.
+fn scaled(rest: &[f32], factor: f32) -> Lanes {
+    Lanes::of(std::array::from_fn(|i| rest.get(i).map_or(f32::NEG_INFINITY, |x| x * factor)))
 }
 
 fn load(four: &[f32; 4]) -> Lanes {
