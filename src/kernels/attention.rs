@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::exp::LOWEST;
-use super::matmul::{self, MC, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
+use super::matmul::{self, Counting, MC, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
 use super::softmax::{Counted, largest, make_shares};
 
 /// How scores become weights.
@@ -57,8 +57,7 @@ impl<'a> Queries<'a> {
     pub fn blocks(self, n_k: usize) -> impl Iterator<Item = (usize, Self)> {
         let Self { query, mask, context, factor } = self;
         let n_q = query.shape().0;
-        // Of low blocks a mask leaves more keys out.
-        let height = block_height(n_q, if mask.is_some() { MC / 2 } else { MC });
+        let height = block_height(n_q, MC);
         (0..n_q).step_by(height).zip(context.row_blocks(height)).map(move |(start, context)| {
             let mask = mask.map(|mask| HeadMask {
                 allowed: &mask.allowed[start * n_k..],
@@ -107,11 +106,13 @@ pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Ro
     let Room { weights, product } = room;
     weights.resize(weights.len().max(n_q * n_k), 0.0);
     let weights = &mut weights[..n_q * n_k];
-    // 1. The queries meet the keys that any of them sees.
-    let seen = mask.map_or(0..n_k, |mask| union(&mask.visible[..n_q]));
+    // 1. The queries meet the keys that they see.
+    let seen_by = |queries: Range<usize>| mask.map_or(0..n_k, |mask| union(&mask.visible[queries]));
+    let seen = seen_by(0..n_q);
     if !seen.is_empty() {
         let scores = MatrixMut::new(&mut weights[seen.start..], n_q, seen.len(), n_k);
-        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores, product);
+        let counting = if mask.is_some() { Counting::Columns(&seen_by) } else { Counting::All };
+        matmul_part(query, &kv.keys, 0..d_k, seen.clone(), scores, counting, product);
     }
     // 2. Scale, cap and mask each row, and make it shares, a few rows at a time.
     let mut is_sparse = kv.is_finite && !seen.is_empty();
@@ -125,9 +126,9 @@ pub fn attend(queries: Queries, kv: &KeysAndValues, how: Weighing, room: &mut Ro
         is_sparse &= make_shares(rows, n_k, &mut counted);
     }
     // 3. The shares mix the values.
-    let counted = if is_sparse { seen } else { 0..n_k };
+    let (counted, counting) = if is_sparse { (seen, Counting::Depth(&seen_by)) } else { (0..n_k, Counting::All) };
     let shares = Matrix::new(&weights[counted.start..], n_q, counted.len(), n_k);
-    matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q), product);
+    matmul_part(shares, &kv.values, counted, 0..d_v, context.rows(0..n_q), counting, product);
     if let Some(factor) = factor {
         (0..n_q).for_each(|i| context.row(i).iter_mut().for_each(|x| *x *= factor));
     }

@@ -172,7 +172,9 @@ impl Packed {
         for k0 in (0..b.rows).step_by(KC) {
             let depth = KC.min(b.rows - k0);
             let panels = &mut self.panels[k0 * width..][..depth * width];
-            pack::<NR>(b.transposed(), (0..b.columns).step_by(NR), k0..k0 + depth, panels);
+            for (panel, column) in panels.chunks_exact_mut(NR * depth).zip((0..b.columns).step_by(NR)) {
+                pack::<NR>(b.transposed(), column, k0..k0 + depth, panel);
+            }
         }
     }
 
@@ -274,7 +276,7 @@ pub fn matmul_all(a: Matrix, mut products: Vec<Product>, room: &mut Room) {
     let n: usize = products.iter().map(|product| product.b.n).sum();
     let threads = threads::count(a.rows * a.columns * n);
     if threads == 1 {
-        return matmul_parts(a, 0..a.columns, &mut products, room);
+        return matmul_parts(a, 0..a.columns, &mut products, Counting::All, room);
     }
     // Some parts for each thread, so that none waits long for the last: rows, and where these are few, columns as well.
     let height = (a.rows / (4 * threads)).next_multiple_of(TILES).clamp(TILES, MC / 2);
@@ -290,8 +292,19 @@ pub fn matmul_all(a: Matrix, mut products: Vec<Product>, room: &mut Room) {
     }
     threads::each(threads, parts.into_iter(), |room: &mut Room, (i, part)| {
         let rows = i * height..a.rows.min((i + 1) * height);
-        matmul_parts(a.rows(rows), 0..a.columns, &mut [part], room);
+        matmul_parts(a.rows(rows), 0..a.columns, &mut [part], Counting::All, room);
     });
+}
+
+/// What counts of a product. A tile has what counts for any of its rows.
+#[derive(Clone, Copy)]
+pub(crate) enum Counting<'a> {
+    /// All of it.
+    All,
+    /// For some rows of `out` these of its columns, as `b` numbers them; what the others hold is of no use.
+    Columns(&'a dyn Fn(Range<usize>) -> Range<usize>),
+    /// For some rows of `a` these of its columns, as `b` numbers its rows; the others are 0.
+    Depth(&'a dyn Fn(Range<usize>) -> Range<usize>),
 }
 
 /// The product with rows `k` of `b`, and only columns `n` of it; `n` starts at a multiple of 8. `a` has as many columns as
@@ -305,13 +318,14 @@ pub(crate) fn matmul_part(
     k: Range<usize>,
     columns: Range<usize>,
     out: MatrixMut,
+    counting: Counting,
     room: &mut Room,
 ) {
-    matmul_parts(a, k, &mut [Product { b, columns, bias: None, out }], room);
+    matmul_parts(a, k, &mut [Product { b, columns, bias: None, out }], counting, room);
 }
 
 /// Several such products; each block of `a` is packed once for all.
-fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut Room) {
+fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], counting: Counting, room: &mut Room) {
     let m = a.rows;
     assert!(a.columns == k.len(), "sizes differ");
     for Product { b, columns, bias, out } in &*products {
@@ -326,10 +340,13 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
     while k0 < k.end {
         let depth = (KC - k0 % KC).min(k.end - k0);
         for m0 in (0..m).step_by(height) {
-            let tiles = Tiles::of(m0..m.min(m0 + height));
+            let tiles = Tiles::of(m0..m.min(m0 + height), k0..k0 + depth, counting);
             // 1. Pack a block of a.                                    [tiles][depth][MR]
-            let starts = (0..tiles.count).map(|tile| tiles.rows(tile).start);
-            pack::<MR>(a, starts, k0 - k.start..k0 - k.start + depth, a_panels);
+            for (tile, panel) in a_panels.chunks_exact_mut(MR * depth).take(tiles.count).enumerate() {
+                let own = tiles.depth(tile);
+                let columns = k0 - k.start + own.start..k0 - k.start + own.end;
+                pack::<MR>(a, tiles.rows(tile).start, columns, &mut panel[own.start * MR..own.end * MR]);
+            }
             for Product { b, columns, bias, out } in products.iter_mut() {
                 for j in columns.clone().step_by(NR) {
                     // 2. Tile by tile, onto what the blocks before gave, or onto the bias.
@@ -338,7 +355,7 @@ fn matmul_parts(a: Matrix, k: Range<usize>, products: &mut [Product], room: &mut
                         Some(bias) => Onto::Row(&bias[j..]),
                         None => Onto::Nothing,
                     };
-                    multiply_block(&tiles, a_panels, b.panel(k0..k0 + depth, j), &onto, out, j - columns.start);
+                    multiply_block(&tiles, a_panels, b.panel(k0..k0 + depth, j), j, &onto, out, j - columns.start);
                 }
             }
         }
@@ -361,14 +378,30 @@ struct Tiles {
     tall: usize,
     /// How many do not hang over.
     whole: usize,
+    depth: usize,
+    /// Each tile's columns, where not all count.
+    columns: Vec<Range<usize>>,
+    /// Each tile's part of the depth, where not all counts.
+    depths: Vec<Range<usize>>,
 }
 
 impl Tiles {
-    fn of(block: Range<usize>) -> Self {
+    fn of(block: Range<usize>, k: Range<usize>, counting: Counting) -> Self {
         let count = block.len().div_ceil(MR);
         let missing = count * MR - block.len();
         let (tall, whole) = if missing <= count { (count - missing, count) } else { (count, count - 1) };
-        Self { block, count, tall, whole }
+        let (columns, depths, depth) = (Vec::new(), Vec::new(), k.len());
+        let mut tiles = Self { block, count, tall, whole, depth, columns, depths };
+        match counting {
+            Counting::All => {}
+            Counting::Columns(of) => tiles.columns = (0..count).map(|tile| of(tiles.rows(tile))).collect(),
+            Counting::Depth(of) => {
+                let within = |at: usize| at.clamp(k.start, k.end) - k.start;
+                let depth = |tile| of(tiles.rows(tile));
+                tiles.depths = (0..count).map(depth).map(|own| within(own.start)..within(own.end)).collect();
+            }
+        }
+        tiles
     }
 
     /// The rows of a tile.
@@ -376,28 +409,36 @@ impl Tiles {
         let start = |tile: usize| self.block.start + tile * MR - tile.saturating_sub(self.tall);
         start(tile)..self.block.end.min(start(tile + 1))
     }
+
+    /// The part of the depth that counts for a tile.
+    fn depth(&self, tile: usize) -> Range<usize> {
+        self.depths.get(tile).map_or(0..self.depth, Range::clone)
+    }
+
+    /// Whether any of the 8 columns of `b` from `column` on counts for a tile.
+    fn counts(&self, tile: usize, column: usize) -> bool {
+        self.columns.get(tile).is_none_or(|own| own.start < column + NR && column < own.end)
+    }
 }
 
-/// Some rows as panels of `P`, each from one of `starts` on, each column of a panel together. Where a panel reaches past the last
-/// row, any numbers fill it up.
-fn pack<const P: usize>(from: Matrix, starts: impl Iterator<Item = usize>, columns: Range<usize>, panels: &mut [f32]) {
+/// Some rows from `row` on as a panel of `P`, each column of it together. Where the panel reaches past the last row, any numbers fill
+/// it up.
+fn pack<const P: usize>(from: Matrix, row: usize, columns: Range<usize>, panel: &mut [f32]) {
     let depth = columns.len();
-    for (panel, row) in panels.chunks_exact_mut(P * depth).zip(starts) {
-        let start = row * from.row_stride + columns.start * from.column_stride;
-        let height = P.min(from.rows - row);
-        if height == P && from.row_stride == 1 {
-            for (p, column) in panel.chunks_exact_mut(P).enumerate() {
-                column.copy_from_slice(&from.data[start + p * from.column_stride..][..P]);
-            }
-        } else if from.column_stride == 1 {
-            let line = |r: usize| &from.data[start + r.min(height - 1) * from.row_stride..][..depth];
-            interleave::<P>(&std::array::from_fn(line), panel);
-        } else {
-            panel.fill(0.0);
-            for (p, column) in panel.chunks_exact_mut(P).enumerate() {
-                for (r, to) in column[..height].iter_mut().enumerate() {
-                    *to = from.at(row + r, columns.start + p);
-                }
+    let start = row * from.row_stride + columns.start * from.column_stride;
+    let height = P.min(from.rows - row);
+    if height == P && from.row_stride == 1 {
+        for (p, column) in panel.chunks_exact_mut(P).enumerate() {
+            column.copy_from_slice(&from.data[start + p * from.column_stride..][..P]);
+        }
+    } else if from.column_stride == 1 {
+        let line = |r: usize| &from.data[start + r.min(height - 1) * from.row_stride..][..depth];
+        interleave::<P>(&std::array::from_fn(line), panel);
+    } else {
+        panel.fill(0.0);
+        for (p, column) in panel.chunks_exact_mut(P).enumerate() {
+            for (r, to) in column[..height].iter_mut().enumerate() {
+                *to = from.at(row + r, columns.start + p);
             }
         }
     }
@@ -455,8 +496,16 @@ impl Onto<'_> {
     }
 }
 
-/// A block of `a` times one panel of `b`: columns of `out` from `first` on, tile by tile.
-fn multiply_block(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto, out: &mut MatrixMut, first: usize) {
+/// A block of `a` times the panel of `b` that begins with `column`: columns of `out` from `first` on, tile by tile.
+fn multiply_block(
+    tiles: &Tiles,
+    a_panels: &[f32],
+    b_panel: &[f32],
+    column: usize,
+    onto: &Onto,
+    out: &mut MatrixMut,
+    first: usize,
+) {
     let depth = b_panel.len() / NR;
     let width = NR.min(out.columns - first);
     assert!(a_panels.len() >= tiles.count * MR * depth && tiles.block.end <= out.rows);
@@ -468,18 +517,24 @@ fn multiply_block(tiles: &Tiles, a_panels: &[f32], b_panel: &[f32], onto: &Onto,
         let mut to = out.start.add(tiles.block.start * stride + first);
         for index in 0..whole {
             let (from, from_stride) = onto.rows(to, stride);
-            to = if index < tiles.tall {
-                tile::<MR>(a_panel, b_panel, from, from_stride, to, stride)
+            let own = tiles.depth(index);
+            let (a, b) = (a_panel.add(own.start * MR), &b_panel[own.start * NR..own.end * NR]);
+            to = if !tiles.counts(index, column) {
+                to.add(tiles.rows(index).len() * stride)
+            } else if index < tiles.tall {
+                tile::<MR>(a, b, from, from_stride, to, stride)
             } else {
-                tile::<{ MR - 1 }>(a_panel, b_panel, from, from_stride, to, stride)
+                tile::<{ MR - 1 }>(a, b, from, from_stride, to, stride)
             };
             a_panel = a_panel.add(MR * depth);
         }
     }
     // What hangs over the edge goes by way of a buffer, but for two rows, which take less time as a tile of their own.
     let mut edge = [0.0; MR * NR];
-    for index in whole..tiles.count {
-        let (rows, a_panel) = (tiles.rows(index), a_panels[index * MR * depth..].as_ptr());
+    for index in (whole..tiles.count).filter(|&index| tiles.counts(index, column)) {
+        let (rows, own) = (tiles.rows(index), tiles.depth(index));
+        let a_panel = a_panels[(index * depth + own.start) * MR..].as_ptr();
+        let b_panel = &b_panel[own.start * NR..own.end * NR];
         if width == NR && rows.len() == 2 {
             // SAFETY: the panel and the rows are there by the assertions.
             unsafe {
@@ -628,7 +683,7 @@ mod tests {
                 let part = Matrix::new(&a, 7, rows.len(), k);
                 let mut out = vec![0.0; 7 * columns.len()];
                 let view = MatrixMut::new(&mut out, 7, columns.len(), columns.len());
-                matmul_part(part, &packed, rows.clone(), columns.clone(), view, &mut room);
+                matmul_part(part, &packed, rows.clone(), columns.clone(), view, Counting::All, &mut room);
                 let b = Matrix::new(&b[rows.start * n + columns.start..], rows.len(), columns.len(), n);
                 for (ours, expected) in out.iter().zip(matmul_reference(part, b, None)) {
                     assert!((ours - expected).abs() < 1e-4, "{rows:?} {columns:?}");
