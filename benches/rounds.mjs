@@ -1,8 +1,8 @@
 // Measuring in turns: a machine is noisy, so that only neighbouring samples may be compared.
 
 const WARM_UP_MS = 300;
-/** A sample is as many calls as take about this long. */
-const SAMPLE_MS = 25;
+/** A sample is as many calls as take about this long: much more than a core that was idle needs to come back, on a shared machine. */
+const SAMPLE_MS = 100;
 
 /** Milliseconds of one call, over some. */
 async function sample(run, calls) {
