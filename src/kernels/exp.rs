@@ -51,7 +51,7 @@ impl Exponential {
     pub fn of(&self, x: Lanes) -> Lanes {
         let Self([lowest, log2_e, round, minus_ln_2_high, minus_ln_2_low, c0, c1, c2, c3, c4, one, step]) = *self;
         let is_zero = x.at_most(lowest);
-        let x = x.max(lowest);
+        let x = x.without(is_zero);
         // 1. n and r, ln 2 in two parts so that n times the first is exact.
         let rounded = x.mul_add(log2_e, round);
         let n = rounded.sub(round);

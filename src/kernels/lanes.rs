@@ -58,7 +58,7 @@ mod simd128 {
             #[cfg(not(target_feature = "relaxed-simd"))]
             Self(f32x4_add(f32x4_mul(self.0, by.0), plus.0))
         }
-        /// The larger; self where either is NaN. One instruction, where that which gives NaN is many.
+        /// The larger; where either is NaN, NaN or either: compilers make of it what a runtime does fastest.
         #[inline(always)]
         pub fn max(self, other: Self) -> Self {
             Self(f32x4_pmax(self.0, other.0))
@@ -165,7 +165,7 @@ mod scalar {
         }
         #[inline(always)]
         pub fn max(self, other: Self) -> Self {
-            self.each(other, |x, y| if x < y { y } else { x })
+            self.each(other, |x, y| if x > y { x } else { y })
         }
         #[inline(always)]
         pub fn at_most(self, other: Self) -> Self {

@@ -32,7 +32,7 @@ pub(crate) struct Counted {
 // Both go four at a time; what is left is filled up with what changes nothing. And both are there once, with the registers to
 // themselves.
 
-/// The largest of row · factor that is not NaN; -infinity where there is none.
+/// The largest of row · factor, -infinity for an empty row. Where one is NaN, anything; their exponentials are NaN all the same.
 #[inline(never)]
 pub(crate) fn largest(row: &[f32], factor: f32) -> f32 {
     let (fours, rest) = row.as_chunks::<4>();

@@ -6,6 +6,7 @@ import * as attnscope from "attnscope";
 import { createEngine, type Engine, mask, type Tensor } from "attnscope";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { EVERY_CASE, type Files, runAll } from "../cases/all.ts";
+import { nanKeys } from "../cases/nan-keys.ts";
 import { readCases } from "./golden-files.ts";
 
 declare module "vitest" {
@@ -69,6 +70,10 @@ describe("threads", () => {
       expect(report.passed).toEqual(EVERY_CASE[name as keyof Files]);
     }
     expect(engine.info).toMatchObject({ kernel: "relaxed-simd", threads: 2 });
+  });
+
+  test("NaN of a key is that of the queries that see it", async () => {
+    expect(await nanKeys(await engineOf(2))).toEqual([]);
   });
 
   test("the same bits with any number of them", async () => {
