@@ -1,5 +1,5 @@
 //! One head's attention in one sweep: of a block of queries the scores become weights and mix the values while they are still
-//! in the cache. Keys that a mask hides from the whole block are never met.
+//! in the cache. Keys that a mask hides from all rows of a tile are never met.
 
 use std::ops::Range;
 

@@ -32,7 +32,6 @@ static NUMBERS: [f32; 12] = [
 ];
 
 /// The numbers that [`Exponential::of`] needs, in registers.
-#[derive(Clone, Copy)]
 pub(crate) struct Exponential([Lanes; NUMBERS.len()]);
 
 impl Exponential {
