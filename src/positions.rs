@@ -12,7 +12,8 @@ pub(crate) fn power(base: f64, exponent: f64) -> f64 {
 /// Row i turns pair p by `i / base^(2 p / dim)` (Su et al. 2021, section 3.2.2).
 pub(crate) fn rotation(n: usize, dim: usize, base: f64, interleaved: bool) -> Rotation {
     let pairs = dim / 2;
-    let angle = |at: usize| (at / pairs) as f64 * power(base, -2.0 * (at % pairs) as f64 / dim as f64);
+    let turns: Vec<f64> = (0..pairs).map(|pair| power(base, -2.0 * pair as f64 / dim as f64)).collect();
+    let angle = |at: usize| (at / pairs) as f64 * turns[at % pairs];
     let table = |of: fn(f64) -> f64| Tensor {
         shape: vec![n, pairs],
         data: (0..n * pairs).map(|at| of(angle(at)) as f32).collect(),
