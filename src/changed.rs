@@ -9,8 +9,40 @@ use crate::mask::ResolvedMask;
 use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 
+/// An earlier pass, which made some rows as this one would.
+#[derive(Debug)]
+pub(crate) struct Before {
+    changed: Vec<Range<usize>>,
+    offsets: Vec<usize>,
+    shared: Arc<Vec<f32>>,
+    own: Arc<Vec<f32>>,
+}
+
+impl Before {
+    /// What a pass of the recipe `before` leaves to the steps of `recipe` from `first` on; those before it are the same. None where
+    /// the two have not the same steps, or keep none.
+    pub fn new(recipe: &Recipe, first: StepId, before: &Recipe, [shared, own]: [Arc<Vec<f32>>; 2]) -> Option<Self> {
+        if !(recipe.keeps() && before.keeps() && have_same_steps(recipe, before)) {
+            return None;
+        }
+        let changed = changed_rows(recipe, first, before, Numbers { shared: &shared, own: &own });
+        let offsets = before.steps().iter().map(|step| step.offset).collect();
+        Some(Self { changed, offsets, shared, own })
+    }
+
+    /// The rows of a step that it made otherwise.
+    pub fn changed(&self, step: StepId) -> Range<usize> {
+        self.changed[step].clone()
+    }
+
+    /// What lies there from a step's numbers on.
+    pub fn numbers(&self, step: StepId) -> &[f32] {
+        Numbers { shared: &self.shared, own: &self.own }.from(self.offsets[step])
+    }
+}
+
 /// Whether two passes have the same steps, of the same shapes.
-pub(crate) fn have_same_steps(one: &Recipe, other: &Recipe) -> bool {
+fn have_same_steps(one: &Recipe, other: &Recipe) -> bool {
     let is_same = |(one, other): (&Step, &Step)| {
         (one.stage, one.layer, &one.shape, &one.strides) == (other.stage, other.layer, &other.shape, &other.strides)
     };
@@ -19,7 +51,7 @@ pub(crate) fn have_same_steps(one: &Recipe, other: &Recipe) -> bool {
 
 /// For each step its rows, along the last axis but one, that are not as the same step of `before` has them, one behind the other
 /// from the first to the last. Those before `first` are all as they were.
-pub(crate) fn changed_rows(recipe: &Recipe, first: StepId, before: &Recipe, numbers: Numbers) -> Vec<Range<usize>> {
+fn changed_rows(recipe: &Recipe, first: StepId, before: &Recipe, numbers: Numbers) -> Vec<Range<usize>> {
     let mut changed: Vec<Range<usize>> = vec![0..0; first];
     for (step, old) in recipe.steps().iter().zip(before.steps()).skip(first) {
         let of = |id: &StepId| changed[*id].clone();

@@ -7,7 +7,8 @@ use crate::config::NormKind;
 use crate::outline::largest;
 use crate::tensor::Tensor;
 use crate::torch::Generator;
-use attnscope_kernels::matmul::{Matrix, Packed};
+use attnscope_kernels::matmul::Packed;
+use attnscope_kernels::matrix::Matrix;
 
 /// A module's own parameters by name, to be read or replaced.
 pub(crate) type Parameters<'a> = Vec<(String, &'a mut Arc<Tensor>)>;

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::changed::Before;
 use crate::config::{EmptyRow, ForwardOptions, RemaskOptions};
 use crate::error::{AttnError, Result};
 use crate::explain::{self, Explanation};
 use crate::given::words;
 use crate::mask::{Mask, MaskSize, ResolvedMask, Scores};
 use crate::outline::{Outline, outline};
-use crate::recipe::{Before, Made, Numbers, Recipe, Step, StepId};
+use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 use crate::text::Listed;
 
@@ -183,7 +184,7 @@ impl Plan {
 
     fn carry_out(self, watch: &mut dyn FnMut(f32), take: Option<&mut dyn FnMut(HandedOut)>) -> Result<Trace> {
         let Self { mut recipe, shared, before, hidden_axes, mut returns, meeting, max_bytes } = self;
-        let mut take = take.filter(|_| recipe.hands_out() && !returns.average_weights);
+        let mut take = take.filter(|_| recipe.handed_out() > 0 && !returns.average_weights);
         let mut held = if take.is_none() { recipe.room_for_handed_out(max_bytes)? } else { Vec::new() };
         let mut hand_out = |step: &Step, at: usize, numbers: &[f32]| match &mut take {
             Some(take) => take(HandedOut { stage: step.stage, layer: step.layer, at, numbers }),

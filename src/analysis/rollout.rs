@@ -1,7 +1,8 @@
 use crate::error::{AttnError, Result};
 use crate::tensor::Tensor;
 use crate::text::Listed;
-use attnscope_kernels::matmul::{Matrix, matmul};
+use attnscope_kernels::matmul::matmul;
+use attnscope_kernels::matrix::Matrix;
 
 /// Attention rollout: how much of each input token reaches each position after all layers, if attention were all that
 /// mixes tokens. `layers` holds the weights of each layer, the first layer first, all `[heads, n, n]` or all

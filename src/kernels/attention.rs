@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::exp::LOWEST;
-use super::matmul::{self, Counting, MC, MOST, Matrix, MatrixMut, Packed, block_height, matmul_part};
+use super::matmul::{self, Counting, MC, MOST, Packed, block_height, matmul_part};
+use super::matrix::{Matrix, MatrixMut};
 use super::softmax::{Counted, largest, make_shares};
 
 /// How scores become weights.

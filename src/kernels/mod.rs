@@ -5,6 +5,7 @@ mod exp;
 mod lanes;
 pub mod layer_norm;
 pub mod matmul;
+pub mod matrix;
 pub mod rms_norm;
 pub mod rotary;
 pub mod softmax;

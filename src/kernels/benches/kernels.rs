@@ -2,7 +2,8 @@
 
 use attnscope_kernels::attention::{KeysAndValues, Queries, Room, Weighing, attend};
 use attnscope_kernels::layer_norm::layer_norm_row;
-use attnscope_kernels::matmul::{Matrix, MatrixMut, Packed, matmul_packed, matmul_reference};
+use attnscope_kernels::matmul::{Packed, matmul_packed, matmul_reference};
+use attnscope_kernels::matrix::{Matrix, MatrixMut};
 use attnscope_kernels::softmax::softmax_row;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 

@@ -1,6 +1,7 @@
 //! `attnscope_kernels::matmul`, with weights that were packed before.
 
-use attnscope_kernels::matmul::{Matrix, Packed, matmul, matmul_packed};
+use attnscope_kernels::matmul::{Packed, matmul, matmul_packed};
+use attnscope_kernels::matrix::Matrix;
 use baseline::{Product, View};
 
 struct Attnscope;
