@@ -119,6 +119,8 @@ export interface DecoderResult<Weighed extends boolean = boolean, Traced extends
 export interface LoadOptions {
   /** Of a dict with several layers, the one that a module of one layer takes. */
   layer?: number;
+  /** How the names begin that are to be loaded, as `"vision_model."`; other entries are passed over. */
+  prefix?: string;
 }
 
 /** What a module is given, as the engine names it. */
@@ -196,14 +198,17 @@ export class Weighted {
    * @throws AttnError `bad_state_dict` naming the entry that is missing, extra or of the wrong shape; then nothing was loaded
    */
   async loadStateDict(dict: Readonly<Record<string, TensorLike>>, options: LoadOptions = {}): Promise<void> {
-    const { layer } = given(options, ["layer"]);
+    const { layer, prefix = "" } = given(options, ["layer", "prefix"]);
     if (layer !== undefined && !(Number.isInteger(layer) && layer >= 0)) {
       throw invalidOption("layer", layer, "a whole number of at least 0");
     }
     if (typeof dict !== "object" || dict === null) {
       throw new AttnError("bad_state_dict", `found ${dict}, expected an object of tensors by name`, { found: dict });
     }
-    const entries = Object.entries(dict).map(([name, tensor]): [string, Tensor] => [name, toTensor(tensor, name)]);
+    if (typeof prefix !== "string") throw invalidOption("prefix", prefix, "how names begin");
+    const entries = Object.entries(dict)
+      .filter(([name]) => name.startsWith(prefix))
+      .map(([name, tensor]): [string, Tensor] => [name.slice(prefix.length), toTensor(tensor, name)]);
     await this.#link.call({ op: "loadStateDict", id: this.#id, entries, layer });
   }
 

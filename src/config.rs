@@ -117,6 +117,8 @@ pub struct MultiHeadAttentionOptions {
     pub scale: Option<f32>,
     /// RMSNorm of each head's query and key, `query_norm.weight` and `key_norm.weight`, as in Qwen3; default false.
     pub qk_norm: bool,
+    /// That norm's epsilon; default 1e-6.
+    pub qk_norm_eps: f32,
     /// "rope" turns queries and keys by their position; default "none".
     pub positions: Positions,
     /// The base of the angles; default 10000.
@@ -133,10 +135,10 @@ pub struct MultiHeadAttentionOptions {
 }
 
 read_fields!(MultiHeadAttentionOptions::new(d_model, n_heads): d_k, d_v, k_dim, v_dim, n_kv_heads, bias, out_bias,
-    residual_norm, bias_kv, add_zero_attn, scale, qk_norm, positions, rope_base, rotary_dim, rope_interleaved, init, seed);
+    residual_norm, bias_kv, add_zero_attn, scale, qk_norm, qk_norm_eps, positions, rope_base, rotary_dim, rope_interleaved, init, seed);
 
-/// The epsilon of the norm of queries and keys.
-pub(crate) const QK_NORM_EPS: f32 = 1e-6;
+/// The epsilon of the norm of queries and keys, Qwen3's.
+const QK_NORM_EPS: f32 = 1e-6;
 
 impl MultiHeadAttentionOptions {
     /// Self-attention with biases and dModel / nHeads numbers a head.
@@ -156,6 +158,7 @@ impl MultiHeadAttentionOptions {
             add_zero_attn: false,
             scale: None,
             qk_norm: false,
+            qk_norm_eps: QK_NORM_EPS,
             positions: Positions::None,
             rope_base: ROPE_BASE,
             rotary_dim: None,
@@ -197,6 +200,7 @@ impl MultiHeadAttentionOptions {
             return Err(AttnError::option("nKvHeads", sizes.n_kv_heads, &expected));
         }
         finite("scale", self.scale.unwrap_or(0.0))?;
+        epsilon("qkNormEps", self.qk_norm_eps)?;
         if !matches!(self.positions, Positions::None | Positions::Rope) {
             return Err(AttnError::option("positions", "positions added to the input", "\"none\" or \"rope\""));
         }
@@ -253,6 +257,13 @@ fn fits(numbers: u64, max_bytes: usize) -> Result<()> {
 /// Far above what fits in memory, far below what overflows when multiplied into a shape.
 const LARGEST_SIZE: usize = 1 << 24;
 
+fn epsilon(option: &str, value: f32) -> Result<()> {
+    match value {
+        0.0.. if value.is_finite() => Ok(()),
+        _ => Err(AttnError::option(option, number(value), "a finite number of at least 0")),
+    }
+}
+
 fn finite(option: &str, value: f32) -> Result<()> {
     if value.is_finite() { Ok(()) } else { Err(AttnError::option(option, number(value), "a finite number")) }
 }
@@ -301,7 +312,7 @@ pub struct TransformerOptions {
     pub n_kv_heads: Option<usize>,
     /// The factor of the scores; default 1 / sqrt(dK).
     pub scale: Option<f32>,
-    /// RMSNorm of each head's query and key, as in Qwen3; default false.
+    /// RMSNorm of each head's query and key, with the norms' epsilon, as in Qwen3; default false.
     pub qk_norm: bool,
     /// How tokens know where they stand; default "none".
     pub positions: Positions,
@@ -377,9 +388,7 @@ impl TransformerOptions {
 
     /// (n_layers, d_ff)
     pub(crate) fn sizes(&self) -> Result<(usize, usize)> {
-        if !(self.eps >= 0.0 && self.eps.is_finite()) {
-            return Err(AttnError::option("eps", number(self.eps), "a finite number of at least 0"));
-        }
+        epsilon("eps", self.eps)?;
         for (name, p) in [("dropout", self.dropout), ("attentionDropout", self.attention_dropout)] {
             if !(0.0..=1.0).contains(&p) {
                 return Err(AttnError::option(name, number(p), "a probability from 0 to 1"));
@@ -406,6 +415,7 @@ impl TransformerOptions {
             out_bias: Some(self.bias),
             scale: self.scale,
             qk_norm: self.qk_norm,
+            qk_norm_eps: self.eps,
             positions: if self.positions == Positions::Rope { Positions::Rope } else { Positions::None },
             rope_base: self.rope_base,
             rotary_dim: self.rotary_dim,

@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 use crate::text::Listed;
 
 /// What stands in front of a model's own names.
-const WRAPPERS: [&str; 17] = [
+const WRAPPERS: [&str; 19] = [
     "module",
     "_orig_mod",
     "state_dict",
@@ -27,27 +27,48 @@ const WRAPPERS: [&str; 17] = [
     "vit",
     "encoder",
     "decoder",
+    "transformer_encoder",
+    "transformer_decoder",
 ];
 
 /// What counts the layers: a number follows.
 const CONTAINERS: [&str; 6] = ["layers", "layer", "h", "block", "blocks", "blk"];
 
-/// Parts of whole models that no module here has: embeddings, heads, an optimizer's numbers.
-const OUTSIDE: [&str; 16] = [
+/// The parts of T5's blocks, which are numbered behind `layer` too.
+const T5_PARTS: [&str; 4] = ["SelfAttention", "EncDecAttention", "DenseReluDense", "layer_norm"];
+
+/// Parts of whole models that no module here has: embeddings and their norms, heads, an optimizer's numbers.
+const OUTSIDE: [&str; 32] = [
     "embeddings",
     "embed_tokens",
     "embed_positions",
     "embed_in",
     "embed_out",
+    "layernorm_embedding",
+    "pre_layrnorm",
     "wte",
     "wpe",
     "shared",
+    "rotary_emb",
     "token_embd",
+    "token_embd_norm",
+    "token_types",
+    "position_embd",
     "rope_freqs",
     "pooler",
     "lm_head",
     "cls",
     "classifier",
+    "pre_classifier",
+    "qa_outputs",
+    "score",
+    "vocab_transform",
+    "vocab_layer_norm",
+    "vocab_projector",
+    "final_logits_bias",
+    "logit_scale",
+    "text_projection",
+    "visual_projection",
     "optimizer",
     "optimizer_state_dict",
 ];
@@ -66,8 +87,8 @@ const NO_PARAMETERS: [&str; 8] = [
 ];
 
 /// What the norm behind a stack is called.
-const FINAL_NORMS: [&str; 7] =
-    ["norm", "ln_f", "final_layer_norm", "final_layernorm", "layernorm", "layer_norm", "output_norm"];
+const FINAL_NORMS: [&str; 8] =
+    ["norm", "ln_f", "final_layer_norm", "final_layernorm", "post_layernorm", "layernorm", "layer_norm", "output_norm"];
 
 /// The attention inside a block, longer names first, and ours.
 const ATTENTIONS: [(&str, &str); 11] = [
@@ -97,15 +118,13 @@ enum Layout {
     FusedTransposed,
     /// The rows of query, key and value by turns, head by head, as in GPT-NeoX.
     FusedByHead,
-    /// The halves of each head's rows by turns, as llama.cpp orders them for its RoPE.
-    HalvesByTurns,
 }
 
 /// Their path, ours, and the layout.
 type Entry = (&'static str, &'static [&'static str], Layout);
 
 /// Inside an attention.
-const MEMBERS: [Entry; 42] = {
+const MEMBERS: [Entry; 45] = {
     use Layout::*;
     [
         ("query", &["query"], Same),
@@ -136,6 +155,8 @@ const MEMBERS: [Entry; 42] = {
         ("o", &["out"], Same),
         ("dense", &["out"], Same),
         ("output.dense", &["out"], Same),
+        ("output", &["out"], Same),
+        ("proj", &["out"], Same),
         ("c_proj", &["out"], Transposed),
         ("q_norm", &["query_norm"], Same),
         ("query_norm", &["query_norm"], Same),
@@ -148,13 +169,14 @@ const MEMBERS: [Entry; 42] = {
         ("output.LayerNorm", &["norm"], Same),
         ("in_proj", &["query", "key", "value"], Fused),
         ("qkv_proj", &["query", "key", "value"], Fused),
+        ("qkv", &["query", "key", "value"], Fused),
         ("c_attn", &["query", "key", "value"], FusedTransposed),
         ("query_key_value", &["query", "key", "value"], FusedByHead),
     ]
 };
 
 /// Inside a block, beside its attentions. The last norm is the feed-forward network's: `norm2`, in a decoder `norm3`.
-const BLOCK: [Entry; 50] = {
+const BLOCK: [Entry; 51] = {
     use Layout::*;
     const NORM1: &[&str] = &["norm1"];
     const NORM2: &[&str] = &["norm2"];
@@ -172,6 +194,7 @@ const BLOCK: [Entry; 50] = {
         ("layer_norm1", NORM1, Same),
         ("self_attn_layer_norm", NORM1, Same),
         ("attn_norm", NORM1, Same),
+        ("attn_output_norm", NORM1, Same),
         ("layer.0.layer_norm", NORM1, Same),
         ("norm2", NORM2, Same),
         ("encoder_attn_layer_norm", NORM2, Same),
@@ -180,6 +203,7 @@ const BLOCK: [Entry; 50] = {
         ("layer.2.layer_norm", &["norm3"], Same),
         ("ln_2", LAST_NORM, Same),
         ("output_layer_norm", LAST_NORM, Same),
+        ("layer_output_norm", LAST_NORM, Same),
         ("output.LayerNorm", LAST_NORM, Same),
         ("post_attention_layernorm", LAST_NORM, Same),
         ("layernorm_after", LAST_NORM, Same),
@@ -212,16 +236,11 @@ const BLOCK: [Entry; 50] = {
         ("mlp.down_proj", LINEAR2, Same),
         ("ffn_down", LINEAR2, Same),
         ("wo", LINEAR2, Same),
-        ("attn_output", &["attention.out"], Same),
     ]
 };
 
-/// llama.cpp's projections, which carry no container's name.
-const GGUF: [Entry; 3] = [
-    ("attn_q", &["attention.query"], Layout::HalvesByTurns),
-    ("attn_k", &["attention.key"], Layout::HalvesByTurns),
-    ("attn_v", &["attention.value"], Layout::Same),
-];
+/// What llama.cpp puts in front of an attention's members, and what is none of them.
+const GGUF: (&str, [&str; 2]) = ("attn_", ["norm", "output_norm"]);
 
 /// The module that a dict is loaded into.
 #[derive(Debug, Clone, PartialEq)]
@@ -232,6 +251,8 @@ pub struct Target {
     pub is_decoder: bool,
     /// The number of heads.
     pub n_heads: usize,
+    /// Whether its rotary positions turn neighbours, and not the halves of a head's width.
+    pub turns_neighbours: bool,
     /// The names and shapes of its parameters, in its order.
     pub shapes: Vec<(String, Vec<usize>)>,
 }
@@ -266,17 +287,18 @@ impl<'a> Name<'a> {
             && WRAPPERS.contains(&first)
         {
             match first {
-                "encoder" => read.is_decoders = Some(false),
-                "decoder" => read.is_decoders = Some(true),
+                "encoder" | "transformer_encoder" => read.is_decoders = Some(false),
+                "decoder" | "transformer_decoder" => read.is_decoders = Some(true),
                 _ => {}
             }
             read.path = rest;
         }
-        let inside =
-            read.path.split_once('.').filter(|(first, _)| CONTAINERS.contains(first)).map(|(_, inside)| inside);
+        let (container, inside) = read.path.split_once('.').unwrap_or_default();
+        let inside = CONTAINERS.contains(&container).then_some(inside);
         for path in [Some(read.path), inside].into_iter().flatten() {
             if let Some((number, rest)) = path.split_once('.')
                 && let Ok(layer) = number.parse()
+                && !(container == "layer" && T5_PARTS.contains(&rest.split('.').next().unwrap_or_default()))
             {
                 (read.layer, read.path) = (Some(layer), rest);
                 break;
@@ -312,9 +334,12 @@ impl Target {
         }
         let mut places: Vec<usize> = (0..self.shapes.len()).collect();
         places.sort_unstable_by_key(|&at| &self.shapes[at].0);
-        let reader = Reader { target: self, layer, places: &places };
-        reader.check_layers(&dict)?;
-        let has_own_side = dict.iter().any(|(name, _)| Name::read(name).is_decoders == Some(self.is_decoder));
+        let names: Vec<Name> = dict.iter().map(|(name, _)| Name::read(name)).collect();
+        let has_inside = names.iter().any(|name| in_attention(name.leaf().0).is_some());
+        let halves_by_turns = !self.turns_neighbours && has_halves_by_turns(&dict);
+        let reader = Reader { target: self, layer, places: &places, has_inside, halves_by_turns };
+        reader.check_layers(&names)?;
+        let has_own_side = names.iter().any(|name| name.is_decoders == Some(self.is_decoder));
         // Beside each of the shapes: (the name it came under, the tensor)
         let mut entries: Vec<Option<(String, Tensor)>> = self.shapes.iter().map(|_| None).collect();
         for (name, tensor) in dict {
@@ -327,7 +352,11 @@ impl Target {
             for (ours, tensor) in reader.translate(&name, read, tensor)? {
                 let Some(at) = reader.place(&ours) else { return Err(reader.unknown(&name)) };
                 if let Some((earlier, _)) = &entries[at] {
-                    return Err(bad(&name, format!("a second value for {ours}, after {earlier}"), "each entry once"));
+                    return Err(bad(
+                        &name,
+                        format!("a second value for {ours}, after {earlier}"),
+                        "each entry once; the option prefix takes one part of a dict",
+                    ));
                 }
                 entries[at] = Some((name.clone(), tensor));
             }
@@ -343,12 +372,33 @@ impl Target {
     }
 }
 
+/// What a path names inside an attention, and which attention that is.
+fn in_attention(path: &str) -> Option<(&str, &'static str)> {
+    let member = |(theirs, ours): &(&str, &'static str)| Some((path.strip_prefix(theirs)?.strip_prefix('.')?, *ours));
+    ATTENTIONS.iter().find_map(member).or_else(|| {
+        let (before, others) = GGUF;
+        path.strip_prefix(before).filter(|path| !others.contains(path)).map(|path| (path, "attention."))
+    })
+}
+
+/// Whether the halves of each head's query and key rows come by turns, as llama.cpp orders LLaMA's for RoPE of neighbours. It leaves
+/// Qwen's as they are, which have biases there but none for the output, or norms, and BERT's, which have another norm.
+fn has_halves_by_turns(dict: &StateDict) -> bool {
+    let has = |end: &str| dict.iter().any(|(name, _)| name.ends_with(end));
+    let is_another = has("attn_q_norm.weight") || has("attn_output_norm.weight");
+    has("attn_q.weight") && !is_another && (!has("attn_q.bias") || has("attn_output.bias"))
+}
+
 struct Reader<'a> {
     target: &'a Target,
     /// The one layer to take.
     layer: Option<usize>,
     /// Where the target's shapes stand, in the order of their names.
     places: &'a [usize],
+    /// Whether an attention's members stand behind its name, so that others are not its.
+    has_inside: bool,
+    /// Whether llama.cpp's queries and keys are to be put in order.
+    halves_by_turns: bool,
 }
 
 impl Reader<'_> {
@@ -358,12 +408,12 @@ impl Reader<'_> {
     }
 
     /// A module that is no stack takes one layer.
-    fn check_layers(&self, dict: &StateDict) -> Result<()> {
+    fn check_layers(&self, names: &[Name]) -> Result<()> {
         if self.target.kind == Kind::Stack {
             return Ok(());
         }
         let mut layers: Vec<usize> = Vec::new();
-        for layer in dict.iter().filter_map(|(name, _)| Name::read(name).layer) {
+        for layer in names.iter().filter_map(|name| name.layer) {
             let at = layers.partition_point(|&before| before < layer);
             if layers.get(at) != Some(&layer) {
                 layers.insert(at, layer);
@@ -387,11 +437,10 @@ impl Reader<'_> {
             return Ok(vec![]);
         }
         let (path, leaf) = read.leaf();
+        // What else a block has, where an attention is taken out of it.
+        let is_of_block = self.target.kind == Kind::Attention && self.layer.is_some();
         let Some((attention, ours, layout)) = self.find(path, read.layer) else {
-            if self.target.kind == Kind::Attention && self.layer.is_some() {
-                return Ok(vec![]);
-            }
-            return Err(self.unknown(name));
+            return if is_of_block { Ok(vec![]) } else { Err(self.unknown(name)) };
         };
         let prefix = match (self.target.kind, read.layer) {
             (Kind::Stack, Some(layer)) => format!("layers.{layer}."),
@@ -400,7 +449,10 @@ impl Reader<'_> {
         let dot = if leaf.is_empty() { "" } else { "." };
         let ours: Vec<String> = ours.iter().map(|ours| format!("{prefix}{attention}{ours}{dot}{leaf}")).collect();
         if ours.iter().any(|ours| self.place(ours).is_none()) {
-            return Err(self.unknown(name));
+            return if is_of_block && ours[0].starts_with("norm.") { Ok(vec![]) } else { Err(self.unknown(name)) };
+        }
+        if self.halves_by_turns && ["attn_q", "attn_k"].contains(&path) {
+            return self.halves_in_order(name, ours, tensor);
         }
         self.rearrange(name, ours, layout, tensor)
     }
@@ -415,9 +467,8 @@ impl Reader<'_> {
         let member = |path: &str| MEMBERS.iter().find(|(theirs, ..)| *theirs == path);
         let kind = self.target.kind;
         if kind == Kind::Attention {
-            let inside = ATTENTIONS.iter().find_map(|(theirs, _)| path.strip_prefix(theirs)?.strip_prefix('.'));
-            let (_, ours, layout) = [inside, Some(path)].into_iter().flatten().find_map(member)?;
-            return Some(("", ours, *layout));
+            let path = if self.has_inside { in_attention(path)?.0 } else { path };
+            return member(path).map(|(_, ours, layout)| ("", *ours, *layout));
         }
         if path == "positions" && layer.is_none() {
             return Some(("", &["positions"], Layout::Same));
@@ -430,7 +481,7 @@ impl Reader<'_> {
             Some((before, last)) if before.ends_with("DenseReluDense") => last,
             _ => path,
         };
-        if let Some((_, ours, layout)) = BLOCK.iter().chain(&GGUF).find(|(theirs, ..)| *theirs == short) {
+        if let Some((_, ours, layout)) = BLOCK.iter().find(|(theirs, ..)| *theirs == short) {
             let ours: &[&str] = match *ours {
                 ["last_norm"] if self.target.is_decoder => &["norm3"],
                 ["last_norm"] => &["norm2"],
@@ -438,10 +489,29 @@ impl Reader<'_> {
             };
             return Some(("", ours, *layout));
         }
-        ATTENTIONS.iter().find_map(|(theirs, attention)| {
-            let (_, ours, layout) = member(path.strip_prefix(theirs)?.strip_prefix('.')?)?;
-            Some((*attention, *ours, *layout))
-        })
+        let (path, attention) = in_attention(path)?;
+        member(path).map(|(_, ours, layout)| (attention, *ours, *layout))
+    }
+
+    /// Query or key of llama.cpp.
+    fn halves_in_order(&self, name: &str, ours: Vec<String>, tensor: Tensor) -> Result<StateDict> {
+        // A key may have fewer heads than the query, of the same width.
+        let width = self.rows(&ours[0].replace("key.", "query.")) / self.target.n_heads;
+        if !tensor.shape[0].is_multiple_of(width) || width < 2 {
+            return Err(bad(name, shape(&tensor.shape), &format!("whole heads of {width} rows")));
+        }
+        let half = width / 2;
+        let order = (0..tensor.shape[0]).map(|row| {
+            let (head, at) = (row / width, row % width);
+            head * width + 2 * (at % half) + at / half
+        });
+        let tensor = picked(&tensor, &order.collect::<Vec<_>>());
+        Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect())
+    }
+
+    /// How many rows a parameter has.
+    fn rows(&self, ours: &str) -> usize {
+        self.place(ours).map_or(0, |at| self.target.shapes[at].1[0])
     }
 
     fn rearrange(&self, name: &str, ours: Vec<String>, layout: Layout, tensor: Tensor) -> Result<StateDict> {
@@ -449,28 +519,10 @@ impl Reader<'_> {
             Layout::Transposed | Layout::FusedTransposed => transposed(tensor),
             _ => tensor,
         };
-        let rows = |ours: &str| self.place(ours).map_or(0, |at| self.target.shapes[at].1[0]);
         match layout {
             Layout::Same | Layout::Transposed => Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect()),
-            Layout::HalvesByTurns => {
-                let query =
-                    match ours[0].rsplit_once('.').and_then(|(path, leaf)| Some((path.strip_suffix("key")?, leaf))) {
-                        Some((attention, leaf)) => rows(&[attention, "query.", leaf].concat()),
-                        None => rows(&ours[0]),
-                    };
-                let width = query / self.target.n_heads;
-                if !tensor.shape[0].is_multiple_of(width) || width < 2 {
-                    return Err(bad(name, shape(&tensor.shape), &format!("whole heads of {width} rows")));
-                }
-                let half = width / 2;
-                let order = (0..tensor.shape[0]).map(|row| {
-                    let (head, at) = (row / width, row % width);
-                    head * width + 2 * (at % half) + at / half
-                });
-                Ok(vec![(ours[0].clone(), picked(&tensor, &order.collect::<Vec<_>>()))])
-            }
             Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
-                let parts: Vec<usize> = ours.iter().map(|ours| rows(ours)).collect();
+                let parts: Vec<usize> = ours.iter().map(|ours| self.rows(ours)).collect();
                 if parts.iter().sum::<usize>() != tensor.shape[0] {
                     let expected = format!("{} rows below each other for {}", Listed(&parts), ours.join(", "));
                     return Err(bad(name, shape(&tensor.shape), &expected));

@@ -122,20 +122,23 @@ fn whole(given: &impl Given, expected: &str) -> Fit<i64> {
 
 impl Read for i64 {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        whole(given, "i64")
+        whole(given, "a whole number")
     }
 }
 
 impl Read for i32 {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        whole(given, "i32")?.try_into().map_err(|_| Misfit::new(given, "i32"))
+        let expected = "a whole number from -2^31 to 2^31 - 1";
+        whole(given, expected)?.try_into().map_err(|_| Misfit::new(given, expected))
     }
 }
 
 impl Read for usize {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        let expected = "a whole number of at least 0";
-        whole(given, expected)?.try_into().map_err(|_| Misfit::new(given, expected))
+        match whole(given, "a whole number of at least 0")? {
+            ..0 => Err(Misfit::new(given, "a whole number of at least 0")),
+            number => number.try_into().map_err(|_| Misfit::new(given, "a whole number below 2^32")),
+        }
     }
 }
 
@@ -159,7 +162,7 @@ impl Read for bool {
 
 impl Read for Vec<u8> {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        given.bytes().ok_or_else(|| Misfit::new(given, "byte array"))
+        given.bytes().ok_or_else(|| Misfit::new(given, "bytes"))
     }
 }
 
@@ -173,7 +176,7 @@ impl<T: Read> Read for Vec<T> {
 
 /// The same code for lists of any type.
 fn read_items<G: Given>(given: &G, read: &mut dyn FnMut(&G) -> Fit<()>) -> Fit<()> {
-    let items = given.items().ok_or_else(|| Misfit::new(given, "a sequence"))?;
+    let items = given.items().ok_or_else(|| Misfit::new(given, "a list"))?;
     items.iter().enumerate().try_for_each(|(at, item)| read(item).map_err(|misfit| misfit.within(&format!("[{at}]"))))
 }
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use crate::attention::{Attend, attend};
-use crate::config::{
-    ForwardOptions, HeadSizes, Init, LAYER_NORM_EPS, MultiHeadAttentionOptions, NormKind, Positions, QK_NORM_EPS,
-};
+use crate::config::{ForwardOptions, HeadSizes, Init, LAYER_NORM_EPS, MultiHeadAttentionOptions, NormKind, Positions};
 use crate::error::{AttnError, Result};
 use crate::families::{Kind, Target};
 use crate::mask::Mask;
@@ -78,7 +76,7 @@ impl MultiHeadAttention {
             value,
             out,
             norm: options.residual_norm.then(|| norm(NormKind::Layer, d_model, LAYER_NORM_EPS)),
-            qk_norm: options.qk_norm.then(|| [d_k, d_k].map(|width| norm(NormKind::Rms, width, QK_NORM_EPS))),
+            qk_norm: options.qk_norm.then(|| [d_k, d_k].map(|width| norm(NormKind::Rms, width, options.qk_norm_eps))),
             rope,
             bias_kv,
             add_zero_attn: options.add_zero_attn,
@@ -116,7 +114,8 @@ impl MultiHeadAttention {
     /// What dicts of other families are translated for.
     pub fn target(&self) -> Target {
         let shapes = state_dict::shapes(self.clone().parameters());
-        Target { kind: Kind::Attention, is_decoder: false, n_heads: self.sizes.n_heads, shapes }
+        let turns_neighbours = self.rope.as_ref().is_some_and(|rope| rope.interleaved);
+        Target { kind: Kind::Attention, is_decoder: false, n_heads: self.sizes.n_heads, turns_neighbours, shapes }
     }
 
     pub(crate) fn parameters(&mut self) -> Parameters<'_> {

@@ -107,6 +107,11 @@ impl Transformer {
         Ok(Self { options, blocks, positions, final_norm, is_decoder })
     }
 
+    /// Whether its blocks look at a memory.
+    pub fn is_decoder(&self) -> bool {
+        self.is_decoder
+    }
+
     /// The parameters by name: `attention.query.weight` and so on, `norm1`, `linear1`, `linear2`, `norm2`; in a decoder
     /// `cross_attention` and `norm3` too, in a stack behind `layers.N.`; then what the options add: `gate`, `positions`, `norm`.
     pub fn state_dict(&self) -> StateDict {
@@ -133,8 +138,9 @@ impl Transformer {
     /// What dicts of other families are translated for.
     pub fn target(&self) -> Target {
         let kind = if self.options.n_layers.is_some() { Kind::Stack } else { Kind::Block };
+        let turns_neighbours = self.options.positions == Positions::Rope && self.options.rope_interleaved;
         let (n_heads, shapes) = (self.options.n_heads, state_dict::shapes(self.clone().parameters()));
-        Target { kind, is_decoder: self.is_decoder, n_heads, shapes }
+        Target { kind, is_decoder: self.is_decoder, n_heads, turns_neighbours, shapes }
     }
 
     fn parameters(&mut self) -> Parameters<'_> {

@@ -247,6 +247,36 @@ fn checkpoints_of_any_nesting_protocol_and_packing() {
     let modern = [b"\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00", &name[..], tail, b"."].concat();
     assert_eq!(alone(&pt(&modern, &numbers)), expected);
 
+    // What holds no tensors and is called by name: torch.float16, torch.device("cpu"), a set in two protocols, Namespace(), a Counter.
+    let called = |module: &str, name: &str, arguments: &[u8]| [&global(module, name), arguments, b"R"].concat();
+    let settings = program(&[
+        b"}(",
+        &text("dtype"),
+        &global("torch", "float16"),
+        &text("device"),
+        &called("torch", "device", &[&text("cpu")[..], b"\x85"].concat()),
+        &text("seen"),
+        &called("__builtin__", "set", b"]K\x01a\x85"),
+        &text("seen too"),
+        b"\x8f(K\x01K\x02\x90",
+        &text("args"),
+        &[&global("argparse", "Namespace")[..], b")\x81}", &text("lr"), b"K\x01sb"].concat(),
+        &text("counts"),
+        &called("collections", "Counter", &[b"}", &text("a")[..], b"K\x02s\x85"].concat()),
+        &text("states"),
+        &[
+            &called("collections", "defaultdict", &[&global("__builtin__", "dict")[..], b"\x85"].concat()),
+            &text("w")[..],
+            &tensor,
+            b"s",
+        ]
+        .concat(),
+        b"u",
+    ]);
+    let tensors_beside = read(&pt(&settings, &numbers));
+    assert_eq!(tensors_beside.keys().collect::<Vec<_>>(), ["states.w"]);
+    assert_eq!(tensors_beside["states.w"], expected);
+
     let data: Vec<u8> = numbers.iter().flat_map(|number| number.to_be_bytes()).collect();
     let packed = zip(&[("a/b/data.pkl*", &nested), ("a/b/byteorder*", b"big"), ("a/b/data/0*", &data)]);
     assert_eq!(read(&packed), tensors);
@@ -314,7 +344,6 @@ fn what_numpy_and_pytorch_print() {
 enum At {
     Byte(u64),
     Cell(usize, usize),
-    Nowhere,
 }
 
 /// The fault's place, and its message.
@@ -325,7 +354,7 @@ fn fault(bytes: &[u8], format: Option<Format>) -> (At, String) {
     let at = match (offset, line, column) {
         (Some(offset), None, None) => At::Byte(offset),
         (None, Some(line), Some(column)) => At::Cell(line, column),
-        _ => At::Nowhere,
+        place => panic!("{place:?} is no place"),
     };
     (at, error.to_string())
 }
@@ -374,7 +403,7 @@ fn faults_of_safetensors() {
             (safetensors(r#"{"w":{"type":"F32"}}"#, &[]), At::Byte(14), "\"type\""),
             (safetensors(r#"{"w":"#, &[]), At::Byte(13), "the end"),
             (safetensors("{\"\u{0}\\q\":1}", &[]), At::Byte(12), "escape"),
-            (safetensors("{}", &[]), At::Nowhere, "no tensor"),
+            (safetensors("{}", &[]), At::Byte(0), "no tensor"),
             ([&[3, 0, 0, 0, 0, 0, 0, 0][..], b"{\"\xff"].concat(), At::Byte(10), "0xff"),
         ],
     );
@@ -402,7 +431,7 @@ fn faults_of_npy() {
             (npy("{'descr': [('a', '<f4')], }", &[]), At::Byte(20), "structured"),
             (npy("{'descr': '<f4', 'fortran_order': 1, }", &[]), At::Byte(44), "True or False"),
             (npy("{'descr': '<f4', 'shape': (1,), }", &[0; 4]), At::Byte(10), "fortran_order"),
-            (npy_of("<f4", "(0,)", &[]), At::Nowhere, "no tensor"),
+            (npy_of("<f4", "(0,)", &[]), At::Byte(0), "no tensor"),
         ],
     );
 }
@@ -438,8 +467,8 @@ fn faults_of_zip_archives() {
             (claims, At::Byte(0), "packed bytes can hold"),
             (method, At::Byte(0), "stored or deflated"),
             (lists, At::Byte(0), "do not overlap"),
-            (zip(&[("a.npy", &array), ("a.npy", &array)]), At::Nowhere, "two tensors named \"a\""),
-            (zip(&[("a.txt", b"x")]), At::Nowhere, "no tensor"),
+            (zip(&[("a.npy", &array), ("a.npy", &array)]), At::Byte(0), "two tensors named \"a\""),
+            (zip(&[("a.txt", b"x")]), At::Byte(0), "no tensor"),
             (zip(&[("a.npy", b"x")]), At::Byte(35), "1 bytes"),
             (zip(&[("a.npy*", &[array.as_slice(), &[0]].concat())]), At::Byte(35), "1 more bytes"),
         ],
@@ -509,7 +538,7 @@ fn faults_of_pytorch_files() {
             (file(&[&pickled(4, 0, &[4], &[1]), &pickled(5, 0, &[5], &[1]), b"\x86"]), at(200), "20 bytes of storage"),
             (zip(&[("x/data.pkl", &program(&[&pickled(1, 0, &[1], &[1])]))]), At::Byte(0), "x/data/0"),
             (zip(&[("x", b"")]), At::Byte(0), "data.pkl"),
-            (file(&[b"N"]), At::Nowhere, "no tensor"),
+            (file(&[b"N"]), At::Byte(0), "no tensor"),
             (program(&[b"N"]), At::Byte(0), "one that torch.save wrote"),
         ],
     );
@@ -538,6 +567,13 @@ fn faults_of_older_pytorch_files() {
 }
 
 #[test]
+fn a_broken_file_of_pytorch_is_no_npz() {
+    let whole = pt(&program(&[&pickled(1, 0, &[1], &[1])]), &[0.0]);
+    let (_, message) = fault(&whole[..whole.len() - 30], None);
+    assert!(message.starts_with("pt file, byte "), "{message}");
+}
+
+#[test]
 fn faults_of_tables() {
     let csv = |text: &str| text.as_bytes().to_vec();
     assert_faults(
@@ -549,7 +585,13 @@ fn faults_of_tables() {
             (csv("1,2\n3\n"), At::Cell(2, 1), "a row of 1"),
             (csv(",a,b\nx,1,2\ny,1,\n"), At::Cell(3, 3), "an empty cell"),
             (csv("1,...,2"), At::Cell(1, 2), "set_printoptions"),
-            (csv("a,b,c\n"), At::Nowhere, "no tensor"),
+            (csv("a,b,c\n"), At::Cell(1, 1), "no tensor"),
+            // A slip in the first row is no header.
+            (csv("0.1,0.2x\n0.3,0.4"), At::Cell(1, 2), "\"0.2x\", expected a number"),
+            (csv("0.1x,0.2\n0.3,0.4\n0.5,0.6"), At::Cell(1, 1), "\"0.1x\", expected a number"),
+            (csv("0.1x,0.2x\n0.3,0.4\n0.5,0.6"), At::Cell(1, 1), "\"0.1x\", expected a number"),
+            (csv("0.1,oops,-2x\n0.3,0.4,0.5"), At::Cell(1, 2), "\"oops\", expected a number"),
+            (csv("-1l\n2\n3"), At::Cell(1, 1), "\"-1l\", expected a number"),
         ],
     );
     assert_faults(Format::Tsv, &[(csv("1\t2\n3\t4x"), At::Cell(2, 2), "4x")]);
@@ -577,8 +619,8 @@ fn faults_of_json() {
             (json("5"), At::Cell(1, 1), "an array or an object"),
             (json(&"[".repeat(100_000)), At::Cell(1, 65), "at most 64"),
             (json(&"{\"a\":".repeat(100_000)), At::Cell(1, 326), "at most 64"),
-            (json("{\"a\": [1], \"a\": [2]}"), At::Nowhere, "two tensors named \"a\""),
-            (json("{\"a\": 1}"), At::Nowhere, "no tensor"),
+            (json("{\"a\": [1], \"a\": [2]}"), At::Cell(1, 1), "two tensors named \"a\""),
+            (json("{\"a\": 1}"), At::Cell(1, 1), "no tensor"),
             (vec![b'[', 0xff], At::Byte(1), "UTF-8"),
         ],
     );

@@ -1,7 +1,7 @@
 //! State dicts: every family of names gives the same module, and a bad entry is named with nothing loaded.
 
 use attnscope::{
-    AttnError, ForwardOptions, MultiHeadAttention, MultiHeadAttentionOptions, NormKind, Tensor, Transformer,
+    AttnError, ForwardOptions, MultiHeadAttention, MultiHeadAttentionOptions, NormKind, Positions, Tensor, Transformer,
     TransformerOptions, torch::Generator,
 };
 
@@ -166,36 +166,189 @@ fn wrappers_in_front_are_dropped_and_the_rest_of_a_model_is_passed_over() {
     }
 }
 
+const LLAMA_CPP: [(&str, &str); 12] = [
+    ("layers.", "blk."),
+    ("attention.query_norm", "attn_q_norm"),
+    ("attention.key_norm", "attn_k_norm"),
+    ("attention.query", "attn_q"),
+    ("attention.key", "attn_k"),
+    ("attention.value", "attn_v"),
+    ("attention.out", "attn_output"),
+    ("norm1", "attn_norm"),
+    ("norm2", "ffn_norm"),
+    ("gate", "ffn_gate"),
+    ("linear1", "ffn_up"),
+    ("linear2", "ffn_down"),
+];
+
+/// The rows of queries and keys, 4 a head, with their halves by turns.
+fn by_turns(dict: &mut StateDict) {
+    for (_, tensor) in dict.iter_mut().filter(|(name, _)| name.contains("attn_q.") || name.contains("attn_k.")) {
+        let width = tensor.data.len() / tensor.shape[0];
+        let rows: Vec<&[f32]> = tensor.data.chunks_exact(width).collect();
+        let order = (0..rows.len()).map(|row| row / 4 * 4 + [0, 2, 1, 3][row % 4]);
+        tensor.data = order.flat_map(|row| rows[row]).copied().collect();
+    }
+}
+
 #[test]
 fn llama_cpps_heads_are_put_in_order() {
     let (_, dict) = llama(1);
-    let names = [
-        ("layers.", "blk."),
-        ("attention.query", "attn_q"),
-        ("attention.key", "attn_k"),
-        ("attention.value", "attn_v"),
-        ("attention.out", "attn_output"),
-        ("norm1", "attn_norm"),
-        ("norm2", "ffn_norm"),
-        ("gate", "ffn_gate"),
-        ("linear1", "ffn_up"),
-        ("linear2", "ffn_down"),
-    ];
-    let mut theirs = spelled(&dict, &names, "");
-    for (name, tensor) in &mut theirs {
-        if name == "norm.weight" {
-            *name = "output_norm.weight".into();
-        }
-        if name.contains("attn_q") || name.contains("attn_k") {
-            // Of a head's 4 rows, the halves by turns: 0, 2, 1, 3.
-            let rows: Vec<&[f32]> = tensor.data.chunks_exact(6).collect();
-            let order = (0..rows.len()).map(|row| row / 4 * 4 + [0, 2, 1, 3][row % 4]);
-            tensor.data = order.flat_map(|row| rows[row]).copied().collect();
-        }
-    }
+    let mut theirs = spelled(&dict, &LLAMA_CPP, "");
+    theirs
+        .iter_mut()
+        .filter(|(name, _)| name == "norm.weight")
+        .for_each(|(name, _)| *name = "output_norm.weight".into());
+    by_turns(&mut theirs);
     let (mut loaded, _) = llama(2);
     loaded.load_state_dict(theirs, None).unwrap();
-    assert_eq!(loaded.state_dict(), dict);
+    assert!(loaded.state_dict() == dict);
+}
+
+#[test]
+fn llama_cpps_heads_stay_where_neighbours_are_turned_or_no_halves_came_by_turns() {
+    let llama = TransformerOptions {
+        positions: Positions::Rope,
+        norm: NormKind::Rms,
+        gated: true,
+        bias: false,
+        ..TransformerOptions::new(8, 2)
+    };
+    let neighbours = TransformerOptions { rope_interleaved: true, ..llama.clone() };
+    let qwen2 = TransformerOptions { qkv_bias: Some(true), ..llama.clone() };
+    let qwen3 = TransformerOptions { qk_norm: true, ..llama.clone() };
+    let with_biases = TransformerOptions { bias: true, norm: NormKind::Layer, gated: false, ..llama.clone() };
+    for (options, come_by_turns) in
+        [(llama, true), (neighbours, false), (qwen2, false), (qwen3, false), (with_biases, true)]
+    {
+        let drawn = |seed| Transformer::encoder(options.clone(), &mut Generator::new(seed), MAX_BYTES).unwrap();
+        let dict = drawn(1).state_dict();
+        let mut theirs = spelled(&dict, &LLAMA_CPP, "blk.0.");
+        if come_by_turns {
+            by_turns(&mut theirs);
+        }
+        let mut loaded = drawn(2);
+        loaded.load_state_dict(theirs.clone(), None).unwrap();
+        assert!(loaded.state_dict() == dict, "{options:?}");
+        // An attention by itself, out of the block.
+        let attention = MultiHeadAttentionOptions {
+            positions: options.positions,
+            rope_interleaved: options.rope_interleaved,
+            bias: options.qkv_bias.unwrap_or(options.bias),
+            out_bias: Some(options.bias),
+            qk_norm: options.qk_norm,
+            ..MultiHeadAttentionOptions::new(8, 2)
+        };
+        let mut loaded = MultiHeadAttention::new(&attention, &mut Generator::new(3), MAX_BYTES).unwrap();
+        loaded.load_state_dict(theirs, Some(0)).unwrap();
+        let own = dict.iter().filter_map(|(name, tensor)| Some((name.strip_prefix("attention.")?, tensor)));
+        assert!(loaded.state_dict().iter().map(|(name, tensor)| (&name[..], tensor)).eq(own), "{options:?}");
+    }
+}
+
+#[test]
+fn an_attention_is_taken_out_of_a_block_whose_other_parts_have_names_like_its_own() {
+    let options = TransformerOptions { n_layers: Some(2), d_ff: Some(6), ..TransformerOptions::new(6, 2) };
+    let dict = Transformer::encoder(options, &mut Generator::new(1), MAX_BYTES).unwrap().state_dict();
+    let bert = [
+        ("layers.", "bert.encoder.layer."),
+        ("attention.out", "attention.output.dense"),
+        ("attention.query", "attention.self.query"),
+        ("attention.key", "attention.self.key"),
+        ("attention.value", "attention.self.value"),
+        ("norm1", "attention.output.LayerNorm"),
+        ("norm2", "output.LayerNorm"),
+        ("linear1", "intermediate.dense"),
+        ("linear2", "output.dense"),
+    ];
+    let vit = [
+        ("layers.", "vit.encoder.layer."),
+        ("attention.out", "attention.output.dense"),
+        ("attention.query", "attention.attention.query"),
+        ("attention.key", "attention.attention.key"),
+        ("attention.value", "attention.attention.value"),
+        ("norm1", "layernorm_before"),
+        ("norm2", "layernorm_after"),
+        ("linear1", "intermediate.dense"),
+        ("linear2", "output.dense"),
+    ];
+    for (names, residual_norm) in [(bert, false), (bert, true), (vit, false)] {
+        let theirs = spelled(&dict, &names, "");
+        let options = MultiHeadAttentionOptions { residual_norm, ..MultiHeadAttentionOptions::new(6, 2) };
+        let mut mha = MultiHeadAttention::new(&options, &mut Generator::new(2), MAX_BYTES).unwrap();
+        mha.load_state_dict(theirs.clone(), Some(1)).unwrap();
+        let ours = |name: &str| match name.strip_prefix("norm.") {
+            Some(leaf) => format!("layers.1.norm1.{leaf}"),
+            None => format!("layers.1.attention.{name}"),
+        };
+        for (name, tensor) in mha.state_dict() {
+            assert!(dict.iter().any(|(theirs, same)| *theirs == ours(&name) && *same == tensor), "{name}");
+        }
+        // The feed-forward network's output has the shape of the attention's, and is not taken for it.
+        let without = theirs.into_iter().filter(|(name, _)| !name.contains("attention.output.dense.weight")).collect();
+        assert_eq!(bad_entry(mha.load_state_dict(without, Some(1))), "out.weight");
+    }
+}
+
+#[test]
+fn parts_of_published_models_that_no_module_has_are_passed_over() {
+    let options = |final_norm| TransformerOptions { n_layers: Some(1), final_norm, ..TransformerOptions::new(6, 2) };
+    let drawn =
+        |final_norm, seed| Transformer::encoder(options(final_norm), &mut Generator::new(seed), MAX_BYTES).unwrap();
+    let one = || Tensor::new(vec![0.0; 6], vec![1, 6]).unwrap();
+    for beside in [
+        "logit_scale",
+        "text_projection.weight",
+        "visual_projection.weight",
+        "vision_model.pre_layrnorm.weight",
+        "vocab_transform.weight",
+        "vocab_layer_norm.bias",
+        "vocab_projector.weight",
+        "pre_classifier.weight",
+        "qa_outputs.weight",
+        "model.encoder.layernorm_embedding.weight",
+        "final_logits_bias",
+        "score.weight",
+        "model.rotary_emb.inv_freq",
+    ] {
+        let dict = drawn(false, 1).state_dict();
+        let mut theirs = dict.clone();
+        theirs.push((beside.into(), one()));
+        let mut loaded = drawn(false, 2);
+        loaded.load_state_dict(theirs, None).unwrap_or_else(|error| panic!("{beside}: {error}"));
+        assert!(loaded.state_dict() == dict);
+    }
+    for (norm, prefix) in [("post_layernorm", "vision_model."), ("norm", "transformer_encoder.")] {
+        let dict = drawn(true, 1).state_dict();
+        let theirs = spelled(&dict, &[], prefix);
+        let theirs = theirs.into_iter().map(|(name, tensor)| match name.strip_prefix(&format!("{prefix}norm.")) {
+            Some(leaf) => (format!("{prefix}{norm}.{leaf}"), tensor),
+            None => (name, tensor),
+        });
+        let mut loaded = drawn(true, 2);
+        loaded.load_state_dict(theirs.collect(), None).unwrap();
+        assert!(loaded.state_dict() == dict);
+    }
+}
+
+#[test]
+fn a_block_of_t5_alone_numbers_its_parts_and_no_layers() {
+    let options = TransformerOptions { norm: NormKind::Rms, bias: false, ..TransformerOptions::new(6, 2) };
+    let drawn = |seed| Transformer::encoder(options.clone(), &mut Generator::new(seed), MAX_BYTES).unwrap();
+    let dict = drawn(1).state_dict();
+    let names = [
+        ("attention.query", "layer.0.SelfAttention.q"),
+        ("attention.key", "layer.0.SelfAttention.k"),
+        ("attention.value", "layer.0.SelfAttention.v"),
+        ("attention.out", "layer.0.SelfAttention.o"),
+        ("norm1", "layer.0.layer_norm"),
+        ("linear1", "layer.1.DenseReluDense.wi"),
+        ("linear2", "layer.1.DenseReluDense.wo"),
+        ("norm2", "layer.1.layer_norm"),
+    ];
+    let mut loaded = drawn(2);
+    loaded.load_state_dict(spelled(&dict, &names, ""), None).unwrap();
+    assert!(loaded.state_dict() == dict);
 }
 
 #[test]

@@ -57,6 +57,13 @@ fn planned(plan: attnscope::Result<Plan>) -> Thrown<RawPlan> {
     plan.map(RawPlan).map_err(throw)
 }
 
+/// The options of a pass that the package reads itself.
+const ATTENTION: &[&str] = &["key", "value", "mask", "lazy", "reuse", "onProgress", "signal"];
+const ENCODER: &[&str] = &["mask", "generator", "lazy", "reuse", "onProgress", "signal"];
+const DECODER: &[&str] = &["mask", "memoryMask", "generator", "lazy", "reuse", "onProgress", "signal"];
+const GIVEN_HEADS: &[&str] = &["mask", "pastKey", "pastValue", "lazy", "reuse", "onProgress", "signal"];
+const REMASK: &[&str] = &["onProgress", "signal"];
+
 fn tell(watch: Option<&Function>, part: f32) {
     // The package's function throws nothing.
     let _ = watch.map(|watch| watch.call1(&JsValue::NULL, &part.into()));
@@ -98,7 +105,7 @@ impl RawAttention {
     pub fn plan(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
         let given = tensors_in(inputs)?;
         let [Some(x), key, value] = &given[..] else { unreachable!("x is given") };
-        let (mask, options) = (optional_mask(mask)?, options(settings, &["key", "value", "mask"])?);
+        let (mask, options) = (optional_mask(mask)?, options(settings, ATTENTION)?);
         planned(self.0.plan(x, key.as_ref(), value.as_ref(), mask.as_ref(), &options, limit(max_bytes)))
     }
 
@@ -146,7 +153,7 @@ impl RawTransformer {
 
     /// The inputs are x, and the memory and its mask where they are given.
     pub fn plan(&self, inputs: &Array, mask: JsValue, settings: JsValue, max_bytes: f64) -> Thrown<RawPlan> {
-        let given = BlockInputs::read(inputs, mask, settings)?;
+        let given = BlockInputs::read(&self.0, inputs, mask, settings)?;
         planned(self.0.plan(given.x(), given.memory(), given.mask.as_ref(), &given.options, limit(max_bytes)))
     }
 
@@ -160,7 +167,7 @@ impl RawTransformer {
         generator: &mut RawGenerator,
         max_bytes: f64,
     ) -> Thrown<RawPlan> {
-        let given = BlockInputs::read(inputs, mask, settings)?;
+        let given = BlockInputs::read(&self.0, inputs, mask, settings)?;
         let (mask, generator) = (given.mask.as_ref(), &mut generator.0);
         planned(self.0.plan_training(given.x(), given.memory(), mask, &given.options, generator, limit(max_bytes)))
     }
@@ -176,12 +183,13 @@ struct BlockInputs {
 }
 
 impl BlockInputs {
-    fn read(inputs: &Array, mask: JsValue, settings: JsValue) -> Thrown<Self> {
+    fn read(module: &Transformer, inputs: &Array, mask: JsValue, settings: JsValue) -> Thrown<Self> {
+        let also = if module.is_decoder() { DECODER } else { ENCODER };
         Ok(Self {
             tensors: tensors_in(&inputs.slice(0, 2))?,
             mask: optional_mask(mask)?,
             memory_mask: optional_mask(inputs.get(2))?,
-            options: options(settings, &["mask", "memoryMask", "generator"])?,
+            options: options(settings, also)?,
         })
     }
 
@@ -201,7 +209,7 @@ pub fn plan_attention(inputs: &Array, mask: JsValue, settings: JsValue, max_byte
     let [Some(query), Some(key), Some(value), past_key, past_value] = &given[..] else {
         unreachable!("they are given")
     };
-    let (mask, options) = (optional_mask(mask)?, options(settings, &["mask", "pastKey", "pastValue"])?);
+    let (mask, options) = (optional_mask(mask)?, options(settings, GIVEN_HEADS)?);
     let past = past_key.as_ref().zip(past_value.as_ref()).map(|(key, value)| [key, value]);
     let inputs = QueryKeyValue { query, key, value, past };
     planned(attnscope::plan_attention(inputs, mask.as_ref(), &options, limit(max_bytes)))
@@ -414,7 +422,7 @@ impl RawTrace {
 
     #[wasm_bindgen(js_name = planRemask)]
     pub fn plan_remask(&self, mask: JsValue, settings: JsValue) -> Thrown<RawPlan> {
-        let (mask, options) = (optional_mask(mask)?, options(settings, &[])?);
+        let (mask, options) = (optional_mask(mask)?, options(settings, REMASK)?);
         planned(self.trace.plan_remask(mask.as_ref(), &options))
     }
 }

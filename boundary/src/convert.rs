@@ -111,10 +111,11 @@ pub fn dict_in(entries: &Array) -> Thrown<Vec<(String, Tensor)>> {
         .collect()
 }
 
-/// `[kind, is_decoder, n_heads, [name, shape] of each parameter]`, the kind by its number.
+/// `[kind, is_decoder, n_heads, [name, shape] of each parameter, turns_neighbours]`, the kind by its number.
 pub fn target_out(target: &Target) -> Array {
     let shapes: Array = target.shapes.iter().map(|(name, shape)| Array::of2(&name.into(), &list(shape))).collect();
-    Array::of4(&(target.kind as u32).into(), &target.is_decoder.into(), &target.n_heads.into(), &shapes)
+    let Target { kind, is_decoder, n_heads, turns_neighbours, .. } = *target;
+    Array::of5(&(kind as u32).into(), &is_decoder.into(), &n_heads.into(), &shapes, &turns_neighbours.into())
 }
 
 /// What [`target_out`] gave.
@@ -125,8 +126,13 @@ pub fn target_in(target: &Array) -> Target {
         let shape = entry.get(1).unchecked_into::<Array>().iter().map(number).collect();
         (entry.get(0).as_string().unwrap_or_default(), shape)
     });
-    let (is_decoder, n_heads, shapes) = (target.get(1).is_truthy(), number(target.get(2)), shapes.collect());
-    Target { kind: Kind::ALL[number(target.get(0))], is_decoder, n_heads, shapes }
+    Target {
+        kind: Kind::ALL[number(target.get(0))],
+        is_decoder: target.get(1).is_truthy(),
+        n_heads: number(target.get(2)),
+        turns_neighbours: target.get(4).is_truthy(),
+        shapes: shapes.collect(),
+    }
 }
 
 /// `[name, tensor]` pairs of a state dict.

@@ -38,7 +38,6 @@ const BARE_NAME: &str = "tensor";
 
 /// Where a fault lies; lines and columns count from 1.
 enum Place {
-    Nowhere,
     Byte(u64),
     Text { line: usize, column: usize },
 }
@@ -105,7 +104,6 @@ impl Format {
     #[cold]
     fn bad(self, place: Place, found: &dyn Display, expected: &dyn Display) -> Fault {
         let (offset, line, column) = match place {
-            Place::Nowhere => (None, None, None),
             Place::Byte(offset) => (Some(offset), None, None),
             Place::Text { line, column } => (None, Some(line), Some(column)),
         };
@@ -113,10 +111,19 @@ impl Format {
         Box::new(AttnError::BadFile { format: self.name().into(), offset, line, column, found, expected })
     }
 
+    /// What is wrong with the whole of a file lies at its start.
+    fn bad_whole(self, found: &dyn Display, expected: &dyn Display) -> Fault {
+        let place = match self {
+            Self::Safetensors | Self::Npy | Self::Npz | Self::Torch => Place::Byte(0),
+            Self::Csv | Self::Tsv | Self::Json | Self::Text => Place::Text { line: 1, column: 1 },
+        };
+        self.bad(place, found, expected)
+    }
+
     /// The format that bytes look like, by what they start with. A zip archive may yet be PyTorch's.
     fn of(bytes: &[u8]) -> Self {
         if zip::is_archive(bytes) {
-            return Self::Npz;
+            return if torch::is_archive(bytes) { Self::Torch } else { Self::Npz };
         }
         if bytes.starts_with(npy::MAGIC) {
             return Self::Npy;
@@ -183,15 +190,12 @@ pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> R
         Format::Text => alone(text::read(source, &mut budget)?),
     };
     if tensors.is_empty() {
-        return Err(format.bad(Place::Nowhere, &"no tensor", &"at least one that holds numbers"));
+        return Err(format.bad_whole(&"no tensor", &"at least one that holds numbers"));
     }
     let mut names = Names::new();
     if let Some((name, _)) = tensors.iter().find(|(name, _)| names.insert(name, 0).is_some()) {
-        return Err(format.bad(
-            Place::Nowhere,
-            &format_args!("two tensors named {}", Quoted(name)),
-            &"names that differ",
-        ));
+        let found = format_args!("two tensors named {}", Quoted(name));
+        return Err(format.bad_whole(&found, &"names that differ"));
     }
     Ok(tensors)
 }

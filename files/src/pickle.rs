@@ -1,5 +1,5 @@
 //! The part of Python's pickle that saved tensors are made of. It builds containers and descriptions of tensors and can run
-//! nothing: any other class or function is refused by its name.
+//! nothing: classes and functions that hold no tensors are passed over, any other is refused by its name.
 //! Source: <https://docs.python.org/3/library/pickletools.html>, protocols 2 to 5
 
 use std::fmt::Display;
@@ -11,7 +11,7 @@ use crate::{Fault, Result};
 /// What a pickle holds; containers, storages and tensors are kept by their number, so that a value is small and a cycle harmless.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Value<'a> {
-    /// None, or a value that no tensor needs: a float, bytes.
+    /// None, or a value that no tensor needs: a float, bytes, a device.
     Leaf,
     Bool(bool),
     Int(i64),
@@ -29,7 +29,10 @@ pub(crate) enum Value<'a> {
 /// The classes and functions that a tensor is made with.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Known {
-    OrderedDict,
+    /// An empty one is made and then filled.
+    Dict,
+    /// Whatever it makes holds no tensor.
+    Harmless,
     Size,
     Tensor,
     Parameter,
@@ -67,6 +70,30 @@ pub(crate) struct Pickle<'a> {
     pub storages: Vec<Storage<'a>>,
     pub views: Vec<View>,
 }
+
+/// Classes of Python that hold no tensors where a pickle calls them by name.
+const BUILTINS: [&str; 11] =
+    ["bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "set", "str"];
+/// Number types by name, as in `torch.float32`.
+const DTYPES: [&str; 17] = [
+    "float32",
+    "float64",
+    "float16",
+    "bfloat16",
+    "float",
+    "double",
+    "half",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+    "complex64",
+    "complex128",
+    "int",
+    "long",
+];
 
 const STOP: u8 = b'.';
 /// What an operation may keep in memory at most, beside what it copies.
@@ -143,6 +170,12 @@ impl<'a> Machine<'a> {
             b')' => self.container(Value::Tuple, vec![]),
             b']' => self.container(Value::List, vec![]),
             b'}' => self.container(Value::Dict, vec![]),
+            // EMPTY_SET, FROZENSET
+            0x8f => self.container(Value::List, vec![]),
+            0x91 => {
+                let items = self.pop_mark()?;
+                self.container(Value::List, items)
+            }
             b't' => {
                 let items = self.pop_mark()?;
                 self.container(Value::Tuple, items)
@@ -154,7 +187,7 @@ impl<'a> Machine<'a> {
                 }
                 self.container(Value::Tuple, items)
             }
-            b'a' | b'e' | b's' | b'u' => return self.add(operation).map(|()| None),
+            b'a' | b'e' | b's' | b'u' | 0x90 => return self.add(operation).map(|()| None),
 
             b'c' => {
                 let (module, name) = (self.line()?, self.line()?);
@@ -168,7 +201,8 @@ impl<'a> Machine<'a> {
                 };
                 self.known(module, name)?
             }
-            b'R' => {
+            // REDUCE, NEWOBJ
+            b'R' | 0x81 => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 self.call(function, arguments)?
             }
@@ -282,7 +316,7 @@ impl<'a> Machine<'a> {
         kind(self.pickle.containers.len() - 1)
     }
 
-    /// APPEND, APPENDS, SETITEM, SETITEMS
+    /// APPEND, APPENDS, SETITEM, SETITEMS, ADDITEMS
     fn add(&mut self, operation: u8) -> Result<()> {
         let items = match operation {
             b'a' => vec![self.pop()?],
@@ -308,7 +342,11 @@ impl<'a> Machine<'a> {
 
     fn known(&self, module: &str, name: &str) -> Result<Value<'a>> {
         let known = match (module, name) {
-            ("collections", "OrderedDict") => Known::OrderedDict,
+            ("collections", "OrderedDict" | "defaultdict") => Known::Dict,
+            ("collections", "Counter") | ("argparse", "Namespace") | ("_codecs", "encode") => Known::Harmless,
+            ("builtins" | "__builtin__", name) if BUILTINS.contains(&name) => Known::Harmless,
+            ("numpy", "dtype") | ("numpy.core.multiarray" | "numpy._core.multiarray", "scalar") => Known::Harmless,
+            ("torch", name) if DTYPES.contains(&name) || name == "device" => Known::Harmless,
             ("torch", "Size") => Known::Size,
             ("torch._utils", "_rebuild_tensor" | "_rebuild_tensor_v2") => Known::Tensor,
             ("torch._utils", "_rebuild_parameter" | "_rebuild_parameter_with_state") => Known::Parameter,
@@ -337,7 +375,11 @@ impl<'a> Machine<'a> {
             _ => &[],
         };
         match (function, items) {
-            (Value::Known(Known::OrderedDict), []) => Ok(self.container(Value::Dict, vec![])),
+            // A defaultdict is told what its defaults are.
+            (Value::Known(Known::Dict), [] | [Value::Known(Known::Harmless | Known::Dict)]) => {
+                Ok(self.container(Value::Dict, vec![]))
+            }
+            (Value::Known(Known::Harmless), _) => Ok(Value::Leaf),
             (Value::Known(Known::Size), &[shape @ Value::Tuple(_)]) => Ok(shape),
             (Value::Known(Known::Parameter), &[tensor @ Value::Tensor(_), ..]) => Ok(tensor),
             (

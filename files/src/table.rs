@@ -51,7 +51,7 @@ pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
 #[derive(Default)]
 struct Survey {
     rows: usize,
-    /// The first row's cells without the first, and how many of them are no numbers.
+    /// The first row's cells without the first, and how many of them are words.
     heads: usize,
     head_words: usize,
     /// How many of them are their own position, from 0 or from 1.
@@ -67,20 +67,19 @@ impl Survey {
         let mut survey = Self::default();
         while let Some(cell) = cells.next() {
             let number = cell.number();
-            let is_word = usize::from(number.is_none());
             match (cell.row, cell.column) {
                 (1, 1) => {
                     survey.has_empty_corner = cell.text.is_empty();
-                    survey.has_first_word = number.is_none();
+                    survey.has_first_word = cell.is_word();
                 }
                 (1, column) => {
                     survey.heads += 1;
-                    survey.head_words += is_word;
+                    survey.head_words += usize::from(cell.is_word());
                     for (first, counted) in survey.counted.iter_mut().enumerate() {
                         *counted += usize::from(number == Some((column - 2 + first) as f32));
                     }
                 }
-                (_, 1) => survey.labels += is_word,
+                (_, 1) => survey.labels += usize::from(number.is_none()),
                 _ => {}
             }
             survey.rows = cell.row;
@@ -88,13 +87,11 @@ impl Survey {
         survey
     }
 
-    /// A header is mostly words, or has an empty corner as pandas leaves it, or counts 0, 1, 2 behind a word.
+    /// A header has an empty corner as pandas leaves it, or begins with a word and goes on with words mostly, or counting 0, 1, 2.
     fn has_header(&self) -> bool {
         let counts = self.heads > 2 && self.counted.contains(&self.heads);
-        match self.heads {
-            0 => self.has_first_word,
-            heads => self.has_empty_corner || 2 * self.head_words > heads || (counts && self.has_first_word),
-        }
+        let goes_on = self.heads == 0 || 2 * self.head_words > self.heads || counts;
+        self.has_empty_corner || (self.has_first_word && goes_on)
     }
 
     fn has_labels(&self) -> bool {
@@ -128,6 +125,20 @@ struct Cell<'a> {
 impl Cell<'_> {
     fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self.text)
+    }
+
+    /// Neither a number nor one with a slip in it.
+    fn is_word(&self) -> bool {
+        let begins_as_number = |text: &[u8]| {
+            let digits = text.trim_ascii_start();
+            digits
+                .strip_prefix(b"-")
+                .or(digits.strip_prefix(b"+"))
+                .unwrap_or(digits)
+                .first()
+                .is_some_and(u8::is_ascii_digit)
+        };
+        self.number().is_none() && !begins_as_number(self.text)
     }
 
     fn number(&self) -> Option<f32> {

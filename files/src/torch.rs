@@ -14,6 +14,10 @@ use crate::{BARE_NAME, Named, Names, Result, tensor};
 /// What the first pickle of the older format holds.
 const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
 const PROTOCOL: i64 = 1001;
+/// What the pickle in a zip archive is called, where the first member's name begins, and how long that is at most.
+const PICKLE: &str = "data.pkl";
+const ZIP_HEADER: usize = 30;
+const LONGEST_PICKLE_NAME: usize = 512;
 /// How deep tensors may lie in dicts, lists and tuples.
 const MAX_DEPTH: usize = 64;
 /// What a value is charged, since a small pickle can name the same ones over and over.
@@ -37,9 +41,15 @@ impl<'a> Storages<'a> {
     }
 }
 
+/// Whether a zip archive, whole or broken, starts with a pickle as PyTorch's do.
+pub(crate) fn is_archive(bytes: &[u8]) -> bool {
+    let name = bytes.get(ZIP_HEADER..).unwrap_or_default();
+    name[..name.len().min(LONGEST_PICKLE_NAME)].windows(PICKLE.len()).any(|part| part == PICKLE.as_bytes())
+}
+
 /// The name of the pickle in a zip archive, behind the archive's own.
 pub(crate) fn pickle_name<'z>(zip: &'z Zip<'_>) -> Option<&'z str> {
-    zip.members.iter().map(|member| &member.name[..]).find(|name| name.rsplit('/').next() == Some("data.pkl"))
+    zip.members.iter().map(|member| &member.name[..]).find(|name| name.rsplit('/').next() == Some(PICKLE))
 }
 
 pub(crate) fn read_zip(source: Source<'_>, zip: &Zip<'_>, budget: &mut Budget) -> Result<Vec<Named>> {

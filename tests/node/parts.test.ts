@@ -64,6 +64,22 @@ test("a module's own names need no other part", async () => {
   });
 });
 
+test("of a file with several models the one is loaded whose names begin as is said", async () => {
+  await withEngine({ filesWasm: await bytesOf("files") }, async (engine) => {
+    const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false });
+    const other = Object.entries(torchs).map(([name, rows]) => [name, rows.map((row) => row.map((x) => -x))]);
+    const named = (prefix: string, entries: [string, unknown][]) =>
+      Object.fromEntries(entries.map(([name, rows]) => [`${prefix}.${name}`, rows]));
+    const both = { ...named("vision", other as [string, unknown][]), ...named("text", Object.entries(torchs)) };
+    await mha.loadStateDict(both as typeof torchs, { prefix: "text." });
+    expect([...(await mha.forward(x)).output.data]).toEqual(x[0]);
+    const error = await caught(mha.loadStateDict(both as typeof torchs, { prefix: "audio." }));
+    expect(error).toMatchObject({ code: "bad_state_dict", details: { found: "nothing" } });
+    const wrong = await caught(mha.loadStateDict(both as typeof torchs, { prefix: 1 as never }));
+    expect(wrong).toMatchObject({ code: "invalid_option", details: { option: "prefix" } });
+  });
+});
+
 test("what was asked first is done first, even where a part is loaded for it", async () => {
   const parts = { analysisWasm: await bytesOf("analysis"), filesWasm: await bytesOf("files") };
   await withEngine(parts, async (engine) => {

@@ -296,6 +296,28 @@ describe("wrong input is named", () => {
     expect([error.code, error.details]).toEqual([code, expect.objectContaining(details)]);
   });
 
+  test.each([
+    ["attention", (options: object) => mha().forward(X, options)],
+    ["a block", (options: object) => block().forward(X, options)],
+    ["a decoder", (options: object) => engine.decoderBlock(SIZES).forward(X, X, options)],
+    ["given heads", (options: object) => sdpa(options)],
+    ["another mask", async (options: object) => (await mha().forward(X, { trace: true })).trace?.remask(null, options)],
+  ])("the options that an unknown one of %s is told are all known", async (_, pass) => {
+    const { details } = await caught(() => pass({ shape: 1 }));
+    expect(details).toMatchObject({ option: "shape", found: "an unknown option" });
+    const names = String(details.expected).replace("one of ", "").split(", ");
+    expect(names).toEqual(expect.arrayContaining(["maskFill", "onProgress", "signal"]));
+    for (const name of names) {
+      const outcome = await Promise.resolve(pass({ [name]: Symbol("none") })).catch((error) => error.details?.found);
+      expect([name, outcome]).not.toEqual([name, "an unknown option"]);
+    }
+  });
+
+  test("a count beyond every size says what fits", async () => {
+    const error = await caught(() => engine.multiHeadAttention({ ...SIZES, dK: 2 ** 40 }));
+    expect(error.details).toMatchObject({ option: "dK", expected: "a whole number below 2^32" });
+  });
+
   const mha = () => engine.multiHeadAttention(SIZES);
   const block = () => engine.transformerBlock({ ...SIZES, dropout: 0.5 });
   const sdpa = (options: object) => engine.scaledDotProductAttention(X, X, X, options);
