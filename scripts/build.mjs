@@ -100,9 +100,7 @@ step(
       console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
     for (const [engine, variant] of Object.entries(ENGINES)) {
       // One glue serves both: that of the last, which knows memory that is shared.
-      wasm("attnscope-bindings", variant, "attnscope", `attnscope_${engine}`, names);
-      const disassemble = ["node_modules/binaryen/bin/wasm-dis", `js/wasm/attnscope_${engine}.wasm`];
-      const text = execFileSync(process.execPath, disassemble, { maxBuffer: 2 ** 30 });
+      const text = wasm("attnscope-bindings", variant, "attnscope", `attnscope_${engine}`, names);
       const missing = INSTRUCTIONS[variant].find((instruction) => !text.includes(instruction));
       if (missing) fail(`the ${engine} engine holds no ${missing}`);
     }
@@ -112,7 +110,7 @@ step(
   },
 );
 
-/** Compiles a crate to js/wasm/, a binary beside its glue. */
+/** Compiles a crate to js/wasm/, a binary beside its glue; gives the binary as text. */
 function wasm(crate, variant, glue, binary, names = new Names()) {
   const out = `target/${variant}/bindgen`;
   const compiled = compile(crate, variant);
@@ -125,6 +123,12 @@ function wasm(crate, variant, glue, binary, names = new Names()) {
   // Nothing lies in the first kilobyte but the end of the stack.
   const small = ["-Oz", "--converge", "--low-memory-unused", "--strip-producers", "--strip-target-features"];
   npx("binaryen/bin/wasm-opt", ...small, ...OPTIMIZING[variant], to, "-o", to);
+  const disassemble = ["node_modules/binaryen/bin/wasm-dis", to];
+  const text = execFileSync(process.execPath, disassemble, { encoding: "utf8", maxBuffer: 2 ** 30 });
+  const exported = new Set(Array.from(text.matchAll(/^ \(export "\w+" \(func (\S+)\)\)$/gm), ([, name]) => name));
+  for (const [, name] of text.matchAll(/^ \(func (\S+) .*\(result externref\)$/gm)) {
+    if (exported.has(name)) fail(`${crate} exports a function that returns a reference alone: see bindings/src/lib.rs`);
+  }
   writeFileSync(`js/wasm/${glue}.js`, withNames(script, names));
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
   // left out.
@@ -133,6 +137,7 @@ function wasm(crate, variant, glue, binary, names = new Names()) {
     `js/wasm/${glue}.d.ts`,
     types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^ {4}readonly (?!memory).*\n/gm, ""),
   );
+  return text;
 }
 
 /** The glue with the names by which it and its WebAssembly call each other, which were shortened there. */

@@ -1,4 +1,7 @@
 //! The engine as WebAssembly classes: conversions only. The package in `js/` is what users see.
+//!
+//! What gives a value of JavaScript gives `Thrown` of it, even where nothing is thrown: a reference returned alone crashes V8 11.3
+//! (Node.js 20), when it leaves optimized code that such a call was inlined into. The build refuses one.
 
 #![allow(missing_docs)]
 
@@ -86,8 +89,8 @@ impl RawAttention {
     }
 
     #[wasm_bindgen(js_name = stateDict)]
-    pub fn state_dict(&self) -> Array {
-        dict_out(self.0.state_dict())
+    pub fn state_dict(&self) -> Thrown<Array> {
+        Ok(dict_out(self.0.state_dict()))
     }
 
     /// Takes the parameters from a dict with its own names.
@@ -97,8 +100,8 @@ impl RawAttention {
     }
 
     /// What dicts of other families are translated for.
-    pub fn target(&self) -> Array {
-        target_out(&self.0.target())
+    pub fn target(&self) -> Thrown<Array> {
+        Ok(target_out(&self.0.target()))
     }
 
     /// The inputs are x, and the key's and value's where they are given.
@@ -136,8 +139,8 @@ impl RawTransformer {
     }
 
     #[wasm_bindgen(js_name = stateDict)]
-    pub fn state_dict(&self) -> Array {
-        dict_out(self.0.state_dict())
+    pub fn state_dict(&self) -> Thrown<Array> {
+        Ok(dict_out(self.0.state_dict()))
     }
 
     /// Takes the parameters from a dict with its own names.
@@ -147,8 +150,8 @@ impl RawTransformer {
     }
 
     /// What dicts of other families are translated for.
-    pub fn target(&self) -> Array {
-        target_out(&self.0.target())
+    pub fn target(&self) -> Thrown<Array> {
+        Ok(target_out(&self.0.target()))
     }
 
     /// The inputs are x, and the memory and its mask where they are given.
@@ -231,7 +234,7 @@ impl RawPlan {
             place.expect("a place for all that is handed out").take(&block);
         });
         let trace = RawTrace::of(trace.map_err(throw)?, taken);
-        let (result, is_kept) = (trace.result(spares), wants_trace || trace.trace.keeps_stages());
+        let (result, is_kept) = (trace.result(spares)?, wants_trace || trace.trace.keeps_stages());
         Ok(Array::of2(&result, &if is_kept { trace.into() } else { JsValue::NULL }))
     }
 
@@ -259,17 +262,17 @@ impl RawPlan {
     }
 
     /// The numbers that a step is given, or those of its projection's weight.
-    pub fn given(&self, step: usize) -> Float32Array {
-        self.0.given(step).into()
+    pub fn given(&self, step: usize) -> Thrown<Float32Array> {
+        Ok(self.0.given(step).into())
     }
 
     /// `[name, layer, shape, step, strides]` of each stage that may be left on a graphics processor.
-    pub fn stages(&self) -> Array {
+    pub fn stages(&self) -> Thrown<Array> {
         let entry = |(info, step, strides): (StageInfo, usize, &[usize])| {
             let [shape, strides] = [&info.shape, strides].map(list);
             Array::of5(&info.name.name().into(), &info.layer.into(), &shape, &step.into(), &strides)
         };
-        self.0.stages().map(entry).collect()
+        Ok(self.0.stages().map(entry).collect())
     }
 
     /// The steps whose numbers the pass gives beside these.
@@ -279,8 +282,8 @@ impl RawPlan {
     }
 
     /// A stage's tensor of its step's numbers.
-    pub fn arranged(&self, step: usize, numbers: Vec<f32>) -> JsValue {
-        tensor_out(&self.0.arranged(step, &numbers))
+    pub fn arranged(&self, step: usize, numbers: Vec<f32>) -> Thrown<JsValue> {
+        Ok(tensor_out(&self.0.arranged(step, &numbers)))
     }
 
     /// The trace of the pass that another device computed: its numbers, and of steps that have a place of their own there the step
@@ -371,7 +374,7 @@ fn spare_of(length: usize, spares: Option<&Array>) -> Option<Float32Array> {
 impl RawTrace {
     /// `[output, weights, crossWeights, present]`: each layer's weights, and its second attention's, null where there are none or they
     /// were not asked for; and the keys and values with the past in front, null where none was given. What fits goes into `spares`.
-    pub fn result(&self, spares: Option<Array>) -> Array {
+    pub fn result(&self, spares: Option<Array>) -> Thrown<Array> {
         let mut copies = self.copies.borrow_mut();
         let mut in_place = |InPlace { numbers, shape }| tensor_of(copies.of(numbers, spares.as_ref()), &shape);
         let [weights, cross] = [Stage::Weights, Stage::CrossWeights].map(|stage| -> Array {
@@ -383,7 +386,8 @@ impl RawTrace {
         });
         let present = self.trace.present();
         let present = present.map(|[key, value]| Array::of2(&tensor_out(&key), &tensor_out(&value)).into());
-        Array::of4(&in_place(self.trace.output_in_place()), &weights, &cross, &present.unwrap_or(JsValue::NULL))
+        let output = in_place(self.trace.output_in_place());
+        Ok(Array::of4(&output, &weights, &cross, &present.unwrap_or(JsValue::NULL)))
     }
 
     /// `[name, layer, tensor]` of each stage that was kept, or of those that another mask may change. Stages that are the same
