@@ -30,13 +30,15 @@ export class Mask {
     return new Mask({ or: { left: this.rule, right: ruleOf(other, "or") } });
   }
 
-  /** Allowed where this mask hides. A mask that adds to the scores has no opposite: `invalid_option`. */
+  /** Allowed where this mask hides. One that adds to the scores has no opposite: it is refused where it meets scores. */
   not(): Mask {
     return new Mask({ not: { mask: this.rule } });
   }
 
   /**
-   * PyTorch code that makes the same mask as `attn_mask`, in the convention of the function that takes it.
+   * PyTorch code that makes the same mask as `attn_mask`, in the convention of the function that takes it. It broadcasts to
+   * `[batch, heads, n_q, n_k]`; of a mask that differs by batch entry or head `torch.nn.MultiheadAttention` takes
+   * `attn_mask.expand(batch, heads, n_q, n_k).flatten(0, 1)`.
    *
    * ```ts
    * console.log(mask.causal().toTorch("sdpa"));

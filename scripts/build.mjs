@@ -51,15 +51,21 @@ function fingerprint(inputs, tool) {
 
 const stamps = existsSync(STAMPS) ? JSON.parse(readFileSync(STAMPS, "utf8")) : {};
 
+function stamp(name, fingerprint) {
+  stamps[name] = fingerprint;
+  mkdirSync("target", { recursive: true });
+  writeFileSync(STAMPS, JSON.stringify(stamps, null, 2));
+}
+
 function step(name, { inputs, output, tool = "" }, build) {
   const wanted = fingerprint([...inputs, "scripts/build.mjs", "scripts/cargo.mjs"], tool);
   if (stamps[name] === wanted && existsSync(output)) return console.log(`${name}: unchanged`);
   const start = performance.now();
   console.log(`${name}: building`);
+  // What a step leaves that fails is of no sources.
+  stamp(name, "");
   build();
-  stamps[name] = wanted;
-  mkdirSync("target", { recursive: true });
-  writeFileSync(STAMPS, JSON.stringify(stamps, null, 2));
+  stamp(name, wanted);
   console.log(`${name}: built in ${((performance.now() - start) / 1000).toFixed(1)} s`);
 }
 

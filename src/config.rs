@@ -11,7 +11,7 @@ pub const LAYER_NORM_EPS: f32 = 1e-5;
 /// The base of the angles of rotary positions (Su et al. 2021, section 3.2.2).
 const ROPE_BASE: f64 = 10_000.0;
 
-/// What a row with nothing allowed gives when the fill is -infinity.
+/// What a row gives whose scores are all -infinity: one with nothing allowed, when that is the fill.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum EmptyRow {
@@ -434,7 +434,7 @@ pub struct ForwardOptions {
     pub is_causal: bool,
     /// What a hidden score becomes; default -1e9, -Infinity for the exact form.
     pub mask_fill: f32,
-    /// What a row with nothing allowed gives when maskFill is -Infinity; default "nan".
+    /// What a row gives whose scores are all -Infinity, as with nothing allowed when maskFill is -Infinity; default "nan".
     pub empty_row: EmptyRow,
     /// Whether the weights are returned; default true.
     pub need_weights: bool,
@@ -479,7 +479,7 @@ pub struct ScaledDotProductOptions {
     pub softcap: f32,
     /// What a hidden score becomes; default -1e9, -Infinity for the exact form.
     pub mask_fill: f32,
-    /// What a row with nothing allowed gives when maskFill is -Infinity; default "nan".
+    /// What a row gives whose scores are all -Infinity, as with nothing allowed when maskFill is -Infinity; default "nan".
     pub empty_row: EmptyRow,
     /// Whether the weights are returned; default true.
     pub need_weights: bool,
@@ -527,7 +527,7 @@ pub struct RemaskOptions {
     pub is_causal: bool,
     /// What a hidden score becomes; default -1e9, -Infinity for the exact form.
     pub mask_fill: f32,
-    /// What a row with nothing allowed gives when maskFill is -Infinity; default "nan".
+    /// What a row gives whose scores are all -Infinity, as with nothing allowed when maskFill is -Infinity; default "nan".
     pub empty_row: EmptyRow,
 }
 

@@ -419,7 +419,10 @@ impl Reader<'_> {
                 layers.insert(at, layer);
             }
         }
-        let found = || format!("layers {{{}}}", layers.iter().map(usize::to_string).collect::<Vec<_>>().join(", "));
+        let found = || match &layers[..] {
+            [] => "no numbered layers".into(),
+            layers => format!("layers {}", Listed(layers)),
+        };
         match self.layer {
             Some(layer) if !layers.contains(&layer) => {
                 Err(bad(&format!("layer {layer}"), found(), "a layer that is there"))

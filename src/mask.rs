@@ -398,7 +398,10 @@ impl Mask {
                     return unfit(vec![lengths.len()], "one length for all, or one per batch entry");
                 }
                 match lengths.iter().find(|&&length| length > size.n_k) {
-                    Some(length) => unfit(vec![*length], "lengths of at most n_k"),
+                    Some(length) => {
+                        let expected = format!("lengths of at most n_k {}, not {length}", size.n_k);
+                        unfit(vec![lengths.len()], &expected)
+                    }
                     None => Ok(()),
                 }
             }
@@ -413,7 +416,10 @@ impl Mask {
                 Ok(())
             }
             Self::Global { indices } => match indices.iter().find(|&&index| index >= size.n_q.max(size.n_k)) {
-                Some(index) => unfit(vec![*index], "indices of positions that are there"),
+                Some(index) => unfit(
+                    vec![indices.len()],
+                    &["indices of positions that are there, not ", &index.to_string()].concat(),
+                ),
                 None => Ok(()),
             },
             Self::Dilated { width, stride } => {

@@ -84,8 +84,11 @@ impl Mask {
                     codes.iter().any(|code| part(code).is_some()).then(|| {
                         let parts = codes.iter().zip(masks).enumerate().map(|(head, (code, mask))| {
                             let whole = part(code).as_deref().unwrap_or(otherwise);
-                            match mask.varies().by_batch {
-                                true => format!("({whole}).expand(-1, {heads}, n_q, n_k)[:, {head}]"),
+                            match mask.has_batch_axis() {
+                                // Of these one part may have the axis, and the other not.
+                                true => format!(
+                                    "torch.broadcast_tensors({whole}, torch.zeros({heads}, n_q, n_k))[0][..., {head}, :, :]"
+                                ),
                                 false => format!("({whole}).expand({heads}, n_q, n_k)[{head}]"),
                             }
                         });
@@ -156,6 +159,20 @@ impl Mask {
                     Err(AttnError::option("not", "a mask that adds to the scores", "a mask that only allows and hides"))
                 }
             },
+        }
+    }
+
+    /// Whether its code makes four axes.
+    fn has_batch_axis(&self) -> bool {
+        match self {
+            Self::Padding { lengths } => lengths.len() > 1,
+            Self::Keep { shape, axes, .. } | Self::Masked { shape, axes, .. } | Self::Additive { shape, axes, .. } => {
+                shape.len() == 4 || (shape.len() == 3 && axes.is_some())
+            }
+            Self::PerHead { masks } => masks.iter().any(Self::has_batch_axis),
+            Self::And { left, right } | Self::Or { left, right } => left.has_batch_axis() || right.has_batch_axis(),
+            Self::Not { mask } => mask.has_batch_axis(),
+            _ => false,
         }
     }
 }
@@ -232,5 +249,13 @@ mod tests {
             code(TorchConvention::Additive)
                 .ends_with("attn_mask = torch.where(j <= i, 0.0, float(\"-inf\"))  # added to the scores")
         );
+    }
+
+    #[test]
+    fn heads_of_which_one_differs_by_batch_entry_are_broadcast_with_the_others() {
+        let by_batch = Mask::Additive { shape: vec![1, 1, 1], data: vec![0; 4], axes: Some(MaskAxes::Batch) };
+        let code = Mask::PerHead { masks: vec![by_batch, Mask::Causal] }.to_torch(TorchConvention::Sdpa).unwrap();
+        // In PyTorch a size of -1 cannot stand for an axis that is not there, and one that is there cannot be left out.
+        assert!(!code.contains("expand(-1") && code.contains("zeros(2, n_q, n_k))[0][..., 0, :, :]"), "{code}");
     }
 }

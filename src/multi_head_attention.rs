@@ -175,8 +175,12 @@ impl MultiHeadAttention {
         let mut other = |stage, name, tensor: Option<&Tensor>, instead: StepId, width: usize| {
             let Some(tensor) = tensor else {
                 if recipe.shape(instead)[2] != width {
-                    let found = recipe.shape(instead).to_vec();
-                    return Err(AttnError::shape(name, &found, format!("{width} numbers a row; give {name} an input")));
+                    let found = if name == "value" { key.unwrap_or(x) } else { x };
+                    return Err(AttnError::shape(
+                        name,
+                        &found.shape,
+                        format!("{width} numbers a row; give {name} an input"),
+                    ));
                 }
                 return Ok(instead);
             };

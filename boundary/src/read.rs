@@ -24,6 +24,9 @@ pub fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
     if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
 }
 
+/// How much of a value a message shows, in characters.
+const LONGEST: usize = 100;
+
 struct Value(JsValue);
 
 impl Given for Value {
@@ -66,6 +69,10 @@ impl Given for Value {
 
     fn shown(&self) -> String {
         let debugged = format!("{:?}", self.0);
-        debugged.strip_prefix("JsValue(").unwrap_or(&debugged).trim_end_matches(')').into()
+        let value = debugged.strip_prefix("JsValue(").and_then(|inside| inside.strip_suffix(')')).unwrap_or(&debugged);
+        match value.char_indices().nth(LONGEST) {
+            Some((end, _)) => [&value[..end], "…"].concat(),
+            None => value.into(),
+        }
     }
 }
