@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
-// Node.js before 24 has relaxed SIMD, without which the engine has one thread, only where it is asked for.
+// Node.js before 22 has relaxed SIMD, without which the engine has one thread, only where it is asked for.
 const NODE_MAJOR = Number(process.versions.node.split(".")[0]);
-const execArgv = NODE_MAJOR < 24 ? ["--experimental-wasm-relaxed-simd"] : [];
+const execArgv = NODE_MAJOR < 22 ? ["--experimental-wasm-relaxed-simd"] : [];
 
 export default defineConfig({
   test: {
