@@ -3,7 +3,7 @@ import ts from "typescript";
 import { markdown } from "./blocks.ts";
 import { aliasText, callsOf, DIST, isTold, typeText } from "./declarations.ts";
 import { escapeHtml, highlighted, type Section } from "./render.ts";
-import { TOPICS, type Topic } from "./topics.ts";
+import { PLACES, TOPICS, type Topic } from "./topics.ts";
 
 /** A page of the reference. */
 export interface Reference {
@@ -39,9 +39,6 @@ function checkComplete(entries: ReadonlyMap<string, Exports>): void {
     for (const [name, symbol] of exports) if (!told.has(symbol)) throw new Error(`no page tells of ${entry}'s ${name}`);
   }
 }
-
-/** Where a type stands, by its name. */
-const PLACES = new Map(TOPICS.flatMap(({ name, exports }) => exports.map((thing) => [thing, `${name}.html#${thing}`])));
 
 /** Code whose types lead to where they stand. */
 function linked(code: string): string {

@@ -1,4 +1,4 @@
-// Markdown as the pages show it: code in colours, headings that are links to themselves, links to other pages as pages.
+// Markdown as the pages show it: code in colours, headings that are links to themselves, links to other pages and to sources as pages.
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import javascript from "highlight.js/lib/languages/javascript";
@@ -6,6 +6,7 @@ import python from "highlight.js/lib/languages/python";
 import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import { blockOf, markdown } from "./blocks.ts";
+import { PLACES, TOPICS } from "./topics.ts";
 
 /** What a heading leads to: a place on its page, with the words below it. */
 export interface Section {
@@ -51,10 +52,18 @@ markdown.core.ruler.push("addresses", ({ tokens }) => {
     }
     for (const child of token.children ?? []) {
       const href = child.attrGet("href");
-      if (href) child.attrSet("href", href.replace(/^([\w-]+)\.md(?=#|$)/, "$1.html"));
+      if (href) child.attrSet("href", addressOf(href));
     }
   }
 });
+
+/** On a page: a guide's page for its Markdown, and what the reference tells of a source for the source. */
+function addressOf(href: string): string {
+  const [, file, name] = /^\.\.\/\.\.\/js\/([\w/-]+)\.ts(?:#(\w+))?$/.exec(href) ?? [];
+  if (!file) return href.replace(/^([\w-]+)\.md(?=#|$)/, "$1.html");
+  const topic = TOPICS.find((topic) => topic.file === file);
+  return (name ? PLACES.get(name) : topic && `${topic.name}.html`) ?? href;
+}
 
 markdown.renderer.rules.heading_open = (tokens, i) => {
   const { tag = "h2", attrGet } = tokens[i] ?? {};

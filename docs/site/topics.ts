@@ -132,7 +132,8 @@ export const TOPICS: readonly Topic[] = [
     file: "slim",
     name: "api-slim",
     title: "Engine from parts",
-    intro: "All that `attnscope` exports, but for `createEngine`, which takes the parts of the engine from its caller.",
+    intro:
+      "Everything that `attnscope` exports, with a `createEngine` that takes the parts of the engine from its caller.",
     exports: ["createEngine", "SlimEngineOptions"],
   },
   {
@@ -204,3 +205,8 @@ export const TOPICS: readonly Topic[] = [
     exports: ["AttnHeads", "AttnLines", "AttnHeatmap", "AttnMask", "AttnScope", "FrameMessage"],
   },
 ];
+
+/** The pages on which exports stand, by their names. */
+export const PLACES: ReadonlyMap<string, string> = new Map(
+  TOPICS.flatMap(({ name, exports }) => exports.map((thing) => [thing, `${name}.html#${thing}`])),
+);

@@ -66,20 +66,20 @@ test("whole documents draw, beside an installed package", async ({ page }) => {
   }
 });
 
-// A page of modules without a bundler, and what an example of the package takes for granted there.
-const IMPORTS = {
-  attnscope: "/dist/index.js",
-  "attnscope/views": "/dist/views/index.js",
-  "attnscope/elements": "/dist/elements.js",
-  "d3-format": "/node_modules/d3-format/dist/d3-format.mjs",
-};
+// A page of modules without a bundler, with the import map that is told of, and what an example of the package takes for granted there.
+const entries = guides.find(({ name }) => name === "entries")?.source ?? "";
+const IMPORT_MAP = blocksOf(entries)
+  .map(({ code }) => code)
+  .find((code) => code.includes('type="importmap"'))
+  ?.replaceAll("./node_modules/attnscope/", "/")
+  .replaceAll("./node_modules/", "/node_modules/");
 const PRELUDE = `import { createEngine, Selection } from "attnscope";
   import { heatmap, headGrid, maskEditor, number, palette, step, visible } from "attnscope/views";
   import "attnscope/elements";
   const element = document.querySelector("#element");
   const engine = await createEngine();`;
 const pageOf = ({ language, code }: Example) => `<!doctype html><title>An example</title>
-  <script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>
+  ${IMPORT_MAP}
   <div id="element">${language === "html" ? code : ""}</div>
   <script type="module">${PRELUDE}${language === "html" ? "" : code}
     globalThis.isDone = true;</script>`;

@@ -1,13 +1,15 @@
 // The code in the documentation, run from its Markdown and from the comments of the package against the built package. What a program
 // prints must be what stands in the comments beside or below the lines that print. What draws is run in tests/browser/docs.spec.ts.
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import MarkdownIt from "markdown-it";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Block, blocksOf } from "../../docs/site/blocks.ts";
+import { type Block, blocksOf, markdown } from "../../docs/site/blocks.ts";
 import { examples, expected, isDrawn } from "../../docs/site/examples.ts";
-import { guides } from "../../docs/site/pages.ts";
+import { guides, pageNames } from "../../docs/site/pages.ts";
 import { readReference } from "../../docs/site/reference.ts";
+import { sectionsOf } from "../../docs/site/render.ts";
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -46,6 +48,51 @@ test("every entry of the package is told of", () => {
   const entries = Object.keys(exports).filter((name) => name !== "./package.json");
   const told = guides.find(({ name }) => name === "entries")?.source;
   for (const name of entries) expect(told).toContain(`\`${name.replace(".", "attnscope")}\``);
+});
+
+/** Where a text's links and pictures lead, but for those to other hosts. */
+function linksOf(text: string, parser: MarkdownIt): string[] {
+  const tokens = parser.parse(text, {}).flatMap((token) => [token, ...(token.children ?? [])]);
+  const links = tokens.flatMap(({ type, attrs, content }) => {
+    const isHtml = type.startsWith("html_");
+    const inHtml = isHtml ? [...content.matchAll(/ (?:href|src|srcset)="([^"]*)"/g)].map(([, link = ""]) => link) : [];
+    return [...(attrs ?? []).flatMap(([name, value]) => (name === "href" || name === "src" ? value : [])), ...inHtml];
+  });
+  return links.filter((link) => !/^https?:/.test(link));
+}
+
+describe("links", () => {
+  const documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/PERFORMANCE.md"];
+  const paths = [...documents, ...guides.map(({ name }) => `docs/site/${name}.md`)];
+
+  /** Whether a file has what a link's # names: a heading, or an export. */
+  function has(file: URL, place: string): boolean {
+    const text = readFileSync(file, "utf8");
+    if (file.pathname.endsWith(".md")) return sectionsOf(text).some(({ id }) => id === place);
+    return new RegExp(`^export .*\\b${place}\\b`, "m").test(text);
+  }
+
+  test.each(paths)("%s: each leads to a file of the repository and a place in it", (path) => {
+    const here = new URL(`../../${path}`, import.meta.url);
+    const plain = new MarkdownIt({ html: true });
+    const dead = linksOf(readFileSync(here, "utf8"), plain).filter((link) => {
+      const file = new URL(link, here);
+      const place = file.hash.slice(1);
+      return !existsSync(file) || (place !== "" && !has(file, place));
+    });
+    expect(dead).toEqual([]);
+  });
+
+  test.each(guides)("$name: as a page each leads to a page", ({ source }) => {
+    const pages = linksOf(source, markdown).map((link) => /^([\w-]+)\.html(#.+)?$|^#/.exec(link)?.[1] ?? link);
+    expect(pages.filter((page) => !page.startsWith("#") && !pageNames.includes(page))).toEqual([]);
+  });
+});
+
+test("every test that CONTRIBUTING.md names is there", () => {
+  const [...named] = readFileSync(at("../../CONTRIBUTING.md"), "utf8").matchAll(/tests\/[\w./-]+\.ts/g);
+  expect(named.length).toBeGreaterThan(0);
+  for (const [file] of named) expect(existsSync(at(`../../${file}`)), file).toBe(true);
 });
 
 test("every block of code is run, or says that it is not", () => {
