@@ -157,9 +157,9 @@ export class Analysis {
   }
 
   /**
-   * What each head matters: the Euclidean distance that each output row moves when that head alone is switched off,
-   * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward` but for the watching; a `headMask`
-   * among them holds for the other heads. Source: Michel et al. 2019.
+   * How much each head matters: the Euclidean distance that each output row moves when that head alone is switched off,
+   * `[nHeads, n_q]`, with `[batch, ...]` in front where x has it. The options are those of `mha.forward` without `onProgress` and
+   * `signal`; a `headMask` among them holds for the other heads. Source: Michel et al. 2019.
    *
    * ```ts
    * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });

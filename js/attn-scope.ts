@@ -41,7 +41,7 @@ export class AttnScope extends ElementBase {
     this.setAttribute("src", src);
   }
 
-  /** What is on the bench: a saved state as JSON, or given as what stands behind the # of a link. Follows what is done there. */
+  /** What is on the bench: a saved state as JSON, or set as the part of a link after its #. Follows what is done there. */
   get state(): string | null {
     return this.#state;
   }

@@ -34,9 +34,9 @@ import { type WatchOptions, watchOf } from "./watch.ts";
 /** How an engine is made. */
 export interface EngineOptions {
   /**
-   * "auto" takes the GPU for a pass where one is there and pays, else the CPU; default "auto". "webgpu" takes it for every pass
-   * that it computes as the CPU does: numbers that are or may become infinite or NaN stay with the CPU, and so does what does not
-   * fit the GPU. Where the device is lost, passes then throw "gpu_lost"; with "auto" they are repeated on the CPU.
+   * "auto", the default, uses the GPU for passes that are faster there, if there is one, and else the CPU. "webgpu" uses it for every
+   * pass that it computes as the CPU does: numbers that are or may become infinite or NaN stay on the CPU, and so does what does not
+   * fit the GPU. If the device is lost, passes then throw "gpu_lost"; with "auto" they are repeated on the CPU.
    */
   backend?: BackendOption;
   /**

@@ -6,30 +6,30 @@ export type ErrorDetails = Readonly<Record<string, unknown>>;
 /** Every code of an error: what its `details` hold, what it means, and what helps. */
 export interface ErrorCodes {
   /**
-   * These are no numbers in a regular shape: ragged or empty arrays, words, a shape that the numbers do not fill. Look at `path`, the
-   * place in the arrays.
+   * The input is not numbers in a regular shape: it is ragged or empty, holds something else than numbers, or does not fill the shape
+   * that was given. `path` is the place in the arrays.
    */
   invalid_tensor: { argument: string; path?: readonly number[]; found: string; expected: string };
-  /** A tensor is sound, but its shape does not go with the module or with the other tensors. `expected` says which would. */
+  /** A tensor is sound, but its shape does not fit the module or the other tensors. `expected` says which shape would. */
   shape_mismatch: { argument?: string; found: readonly number[]; expected: string };
-  /** The heads do not share the width evenly. Choose an `nHeads` that divides `dModel`, or say `dK` and `dV`. */
+  /** The heads do not share the width evenly. Choose an `nHeads` that divides `dModel`, or set `dK` and `dV`. */
   not_divisible: { dModel: number; nHeads: number };
   /** An option is unknown, of the wrong type or out of its range. `option` names it, and `expected` says what it may be. */
   invalid_option: { option: string; found: string; expected: string };
-  /** A mask of a fixed size met scores of another. Make it anew for this many queries and keys, or give a rule, which fits every size. */
+  /** A mask of a fixed size met scores of another size. Make one for this many queries and keys, or use a rule, which fits any size. */
   mask_shape: { mask: readonly number[]; scores: readonly number[]; expected: string };
   /** The trace does not hold this stage in this layer. Take one of `available`; a stack counts its layers from 0. */
   no_such_stage: { stage: string; layer: number; available: readonly string[] };
-  /** The call would need more memory than it may have; nothing was allocated. Give less at once, or raise `maxBytes` of `createEngine`. */
+  /** The call would need more memory than it may have; nothing was allocated. Compute less at once, or raise `maxBytes` of `createEngine`. */
   too_large: { needed: number; maxBytes: number };
   /**
    * An entry of a state dict is missing, left over or of the wrong shape; nothing was loaded. Compare the module's sizes with those of the
-   * model; of a dict with several layers say which `layer`.
+   * model; for a dict with several layers, say which `layer`.
    */
   bad_state_dict: { entry?: string; found: unknown; expected?: string };
   /**
-   * A file is damaged, of another format, or holds what is not read. The place is a byte, `offset`, or a `line` and `column`. Say `format`
-   * where it was guessed wrongly.
+   * A file is damaged, is of another format, or holds something that is not supported. The place is a byte, `offset`, or a `line` and
+   * `column`. Say `format` if it was guessed wrongly.
    */
   bad_file: {
     format?: string;
@@ -48,13 +48,13 @@ export interface ErrorCodes {
   /** The engine was destroyed, or the pass forgotten by `dispose()`. Make a new one. */
   disposed: object;
   /**
-   * A fault of attnscope's own; the console has what is known of it. The engine answers no more: create a new one, and please report it. Only
-   * after a crash of the analysis, which then says so, does it go on.
+   * A fault in attnscope itself; the console has the details. The engine no longer answers: create a new one, and please report the fault.
+   * Only after a crash of the analysis, which the message then names, does the engine go on.
    */
   engine_crashed: { found?: string };
   /** With `backend: "webgpu"`: there is no GPU, or it refused. "auto" computes on the CPU instead. */
   gpu_unavailable: { backend: string };
-  /** With `backend: "webgpu"`: the device went away, mostly because of its driver. Create a new engine. */
+  /** With `backend: "webgpu"`: the device went away, usually because of its driver. Create a new engine. */
   gpu_lost: { backend?: string };
 }
 

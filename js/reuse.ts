@@ -16,12 +16,12 @@ export interface Reusable {
   readonly trace?: Trace | null;
 }
 
-/** What a pass may say of the memory for its result. */
+/** Which memory a pass puts its result into. */
 export interface ReuseOptions {
   /**
    * An earlier result that nobody needs any more: output and weights of the same sizes are put into its memory instead of new
-   * memory, which is much of what large weights cost. Its arrays are empty then, whatever comes of the call; a view that shows
-   * them is given the new ones.
+   * memory, which is much of what large weights cost. Its arrays are empty afterwards, even if the call fails; give a view that
+   * shows them the new ones.
    *
    * ```ts
    * const mha = engine.multiHeadAttention({ dModel: 4, nHeads: 2 });

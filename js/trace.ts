@@ -215,7 +215,7 @@ export class Trace {
   }
 
   /**
-   * Plain data for `JSON.stringify`; NaN and infinity survive. What a lazy pass left is to be read first.
+   * Plain data for `JSON.stringify`; NaN and infinity survive. Stages that a lazy pass left on a graphics processor must be read first.
    *
    * ```ts
    * const { trace } = await engine.scaledDotProductAttention([[1]], [[1]], [[5]], { trace: true });

@@ -1,6 +1,6 @@
 import { invalidOption } from "./errors.ts";
 
-/** What one may ask who waits for a pass: `forward` of every module, `scaledDotProductAttention` and `trace.remask`. */
+/** How a pass is watched and given up: options of every module's `forward`, of `scaledDotProductAttention` and of `trace.remask`. */
 export interface WatchOptions {
   /**
    * Called while the pass runs with the part of it that is done, from 0 to 1, at most about 30 times a second, and with 1 at the

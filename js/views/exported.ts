@@ -1,6 +1,6 @@
 import type { View } from "./view.ts";
 
-/** A view that gives its picture away. */
+/** A view whose picture can be saved. */
 export interface PictureView<Options> extends View<Options> {
   /** The picture as an SVG file, with its axes, labels and legend, in the page's theme. */
   toSvg(): string;

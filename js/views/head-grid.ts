@@ -51,9 +51,9 @@ export interface HeadGridOptions extends HeatLook {
   readonly selection: Selection;
   /** The narrowest a head may become before the grid takes fewer columns. */
   readonly minWidth?: number;
-  /** The name of a head's matrix, for somebody who does not see it. */
+  /** The accessible name of a head's matrix. */
   readonly label: (head: number) => string;
-  /** What is said of a cell to somebody who does not see it. */
+  /** The accessible name of a cell. */
   readonly describe: (head: number, cell: Cell, value: number) => string;
   /** Called when the colours in use are known, and when they change; null where every head has its own. */
   readonly onShown?: ((shown: Shown | null) => void) | undefined;

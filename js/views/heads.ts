@@ -25,9 +25,9 @@ export interface HeadsOptions {
   readonly reach?: number;
   /** How a number is written; two decimals by default. */
   readonly write?: (value: number) => string;
-  /** The name of the picture, for somebody who does not see it. */
+  /** The accessible name of the picture. */
   readonly label: string;
-  /** What is said of a cell to somebody who does not see it. */
+  /** The accessible name of a cell. */
   readonly describe: (head: number, cell: Cell, value: number) => string;
 }
 

@@ -47,9 +47,9 @@ export interface HeatOptions extends HeatLook {
   readonly selected?: Cell | null;
   /** Whether this is the matrix the selection is in, not only one that shares it; default true. */
   readonly isCurrent?: boolean;
-  /** The name of the picture, for somebody who does not see it. */
+  /** The accessible name of the picture. */
   readonly label: string;
-  /** What is said of a cell to somebody who does not see it. */
+  /** The accessible name of a cell. */
   readonly describe: (cell: Cell, value: number) => string;
   /** Called when somebody goes to a cell. */
   readonly onSelect?: (cell: Cell) => void;

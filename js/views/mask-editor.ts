@@ -25,9 +25,9 @@ export interface MaskEditorOptions {
   readonly maxCell?: number;
   /** The cell that is framed; null for none, which is the default. */
   readonly selected?: Cell | null;
-  /** The name of the picture, for somebody who does not see it. */
+  /** The accessible name of the picture. */
   readonly label: string;
-  /** What is said of a cell to somebody who does not see it. */
+  /** The accessible name of a cell. */
   readonly describe: (cell: Cell, allowed: boolean) => string;
   /** Called when somebody goes to a cell. */
   readonly onSelect?: (cell: Cell) => void;

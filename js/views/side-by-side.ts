@@ -1,7 +1,7 @@
 import { type PictureView, png } from "./exported.ts";
 import { colorsOf, FONT, node, text } from "./svg.ts";
 
-/** What gives its picture away. */
+/** Something whose picture can be saved. */
 export type Pictured = Pick<PictureView<never>, "toSvg" | "toPng">;
 
 /** A picture under a heading. */

@@ -56,7 +56,7 @@ export interface SurfaceOptions {
   readonly rows: number;
   readonly columns: number;
   readonly selected: Cell | null;
-  /** The grid's name, and what is said of a cell, to somebody who does not see it. */
+  /** The accessible names of the grid and of a cell. */
   readonly label: string;
   readonly describe: (cell: Cell) => string;
   /** A pointer goes down on a cell, moves over others, and lets go. Moves come with every cell since the last. */
