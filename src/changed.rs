@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::mask::ResolvedMask;
+use crate::parameters::Parameter;
 use crate::recipe::{Made, Numbers, Recipe, Step, StepId};
 use crate::tensor::Tensor;
 
@@ -80,7 +81,7 @@ fn changed_rows(recipe: &Recipe, first: StepId, before: &Recipe, numbers: Number
 /// Whether two steps do the same to their sources, masks aside.
 fn do_alike(one: &Made, other: &Made) -> bool {
     match (one, other) {
-        (Made::Linear { linear, .. }, Made::Linear { linear: other, .. }) => linear.id() == other.id(),
+        (Made::Linear { linear, .. }, Made::Linear { linear: other, .. }) => Arc::ptr_eq(&linear.weight, &other.weight),
         (Made::Joined { after, .. }, Made::Joined { after: other, .. }) => {
             are_alike(after.as_ref(), other.as_ref(), has_same_bits)
         }
@@ -92,7 +93,7 @@ fn do_alike(one: &Made, other: &Made) -> bool {
             })
         }
         (Made::Positioned { table, .. }, Made::Positioned { table: other, .. }) => {
-            are_alike(Some(table), Some(other), has_same_bits)
+            are_alike(Some(table), Some(other), |one, other| has_same_bits(one, other))
         }
         (Made::Scaled { factor: by, .. }, Made::Scaled { factor: other, .. })
         | (Made::Softcap { cap: by, .. }, Made::Softcap { cap: other, .. }) => by.to_bits() == other.to_bits(),
@@ -107,7 +108,7 @@ fn do_alike(one: &Made, other: &Made) -> bool {
         (Made::Dropped { factors, .. }, Made::Dropped { factors: other, .. }) => Arc::ptr_eq(factors, other),
         (Made::Norm { norm, .. }, Made::Norm { norm: other, .. }) => {
             // Who replaces parameters puts others in their place.
-            let is_replaced = |_: &Tensor, _: &Tensor| false;
+            let is_replaced = |_: &Parameter, _: &Parameter| false;
             (norm.kind, norm.eps.to_bits()) == (other.kind, other.eps.to_bits())
                 && are_alike(Some(&norm.weight), Some(&other.weight), is_replaced)
                 && are_alike(norm.bias.as_ref(), other.bias.as_ref(), is_replaced)

@@ -7,7 +7,7 @@ use crate::config::{ForwardOptions, HeadSizes, Init, LAYER_NORM_EPS, MultiHeadAt
 use crate::error::{AttnError, Result};
 use crate::families::{Kind, Target};
 use crate::mask::Mask;
-use crate::parameters::{Linear, Norm, Parameters, draw_linear};
+use crate::parameters::{Linear, Norm, Parameter, Parameters, draw_linear};
 use crate::positions::rotation;
 use crate::recipe::{Made, Recipe, StepId};
 use crate::state_dict::{self, StateDict};
@@ -31,7 +31,7 @@ pub struct MultiHeadAttention {
     qk_norm: Option<[Norm; 2]>,
     rope: Option<Rope>,
     /// `bias_k` and `bias_v`, each `[1, 1, heads * width]`.
-    bias_kv: Option<[Arc<Tensor>; 2]>,
+    bias_kv: Option<[Arc<Parameter>; 2]>,
     add_zero_attn: bool,
 }
 
@@ -57,7 +57,7 @@ impl MultiHeadAttention {
         let [query, key, value, out] = draw_projections(options, sizes, generator);
         let bias_kv = options.bias_kv.then(|| {
             [n_kv_heads * d_k, n_kv_heads * d_v].map(|width| {
-                Arc::new(Tensor { shape: vec![1, 1, width], data: generator.xavier_normal(width, width, width) })
+                Parameter::new(Tensor { shape: vec![1, 1, width], data: generator.xavier_normal(width, width, width) })
             })
         });
         let rope = match options.positions {
@@ -298,7 +298,7 @@ impl MultiHeadAttention {
     }
 
     /// The rows that the module adds behind its keys or values: the learned one, then the zeros. `[heads, 1 or 2, width]`
-    fn added_rows(&self, bias: Option<&Arc<Tensor>>, width: usize) -> Arc<Tensor> {
+    fn added_rows(&self, bias: Option<&Arc<Parameter>>, width: usize) -> Arc<Tensor> {
         let heads = self.sizes.n_kv_heads;
         let mut data = Vec::new();
         for head in 0..heads {
@@ -374,7 +374,7 @@ fn draw_projections(options: &MultiHeadAttentionOptions, sizes: HeadSizes, gener
     let [query, key, value, (_, d_in, d_out, bias)] = shapes;
     let mut out = draw_linear(generator, "out", d_in, d_out, bias);
     if let Some(bias) = &mut out.bias {
-        *bias = Arc::new(Tensor { shape: vec![d_out], data: vec![0.0; d_out] });
+        *bias = Parameter::new(Tensor { shape: vec![d_out], data: vec![0.0; d_out] });
     }
     // Projections of one width are the rows of one matrix, which is drawn as a whole.
     let projections = [query, key, value];

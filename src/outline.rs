@@ -264,8 +264,9 @@ impl<'r> Tables<'r> {
             Made::HandedOut => {}
             Made::Linear { linear, .. } => {
                 made(&mut to, kind::LINEAR);
-                to.detail = linear.id();
-                to.tables[0] = Table { at: 0, numbers: linear.weight.data.len() as u32, largest: linear.largest() };
+                to.detail = linear.weight.id();
+                to.tables[0] =
+                    Table { at: 0, numbers: linear.weight.data.len() as u32, largest: linear.weight.largest() };
                 to.tables[1] = self.optional(linear.bias.as_deref().map(|bias| &bias.data[..]));
             }
             Made::Joined { after, .. } => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::config::Activation;
 use crate::error::{AttnError, Result};
 use crate::mask::ResolvedMask;
-use crate::parameters::{Linear, Norm};
+use crate::parameters::{Linear, Norm, Parameter};
 use crate::tensor::Tensor;
 use crate::trace::{Stage, StageInfo};
 use attnscope_kernels::attention::Weighing;
@@ -37,7 +37,7 @@ pub(crate) enum Made {
     /// Each row turned by the angles of its position.
     Rotated { from: StepId, rotation: Arc<Rotation> },
     /// from + the table's row of each position, `[n, c]`
-    Positioned { from: StepId, table: Arc<Tensor> },
+    Positioned { from: StepId, table: Arc<Parameter> },
     /// `[b, h, i, j] = query[b, h, i, :] · key[b, h, j, :]`; groups of query heads share a key head.
     Dot { query: StepId, key: StepId },
     /// from · factor

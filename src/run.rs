@@ -170,7 +170,7 @@ impl Recipe {
                         places = others;
                         let place = MatrixMut::new(&mut place[span.start * columns..], span.len(), columns, columns);
                         let bias = linear.bias.as_ref().map(|bias| &bias.data[..]);
-                        products.push(Product::new(linear.packed(), bias, place));
+                        products.push(Product::new(linear.weight.packed(), bias, place));
                     }
                     multiply(x.rows(span), products, caller);
                 }
@@ -195,16 +195,14 @@ impl Recipe {
                 }
             }
             Made::Rotated { from, rotation } => {
-                self.elementwise(step, *from, rows, earlier, out, caller, &|_, _| {});
-                let pairs = rotation.cos.width();
-                for (batch, head) in heads_of(step) {
-                    for i in rows.clone() {
-                        let row = &mut out[step.at(&[batch, head, i, 0]) - step.offset..][..width];
-                        let [cos, sin] =
-                            [&rotation.cos, &rotation.sin].map(|angles| &angles.data[i * pairs..][..pairs]);
-                        rotate_row(row, cos, sin, rotation.interleaved);
+                let (n, beside, pairs) = (step.rows(), step.beside(), rotation.cos.width());
+                self.elementwise(step, *from, rows, earlier, out, caller, &|first, rows| {
+                    for (row, numbers) in (first..).zip(rows.chunks_exact_mut(width)) {
+                        let angles = row / beside % n * pairs;
+                        let [cos, sin] = [&rotation.cos, &rotation.sin].map(|table| &table.data[angles..][..pairs]);
+                        rotate_row(numbers, cos, sin, rotation.interleaved);
                     }
-                }
+                });
             }
             Made::Positioned { from, table } => {
                 let n = step.shape[1];
@@ -454,17 +452,18 @@ impl Recipe {
 }
 
 impl Step {
+    /// How many rows of a position are one behind the other: those of all heads, where these lie beside each other.
+    fn beside(&self) -> usize {
+        match self.shape[..] {
+            [_, heads, _, width] if self.strides[2] != width => heads,
+            _ => 1,
+        }
+    }
+
     /// Where rows of every batch entry and head lie, counted in widths from the step's place on; all rows are one span.
     fn spans(&self, rows: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
         let all = self.size() / self.width();
-        // Where heads lie beside each other, a row of all heads is one behind the other.
-        let beside = if let [_, heads, _, width] = self.shape[..]
-            && self.strides[2] != width
-        {
-            heads
-        } else {
-            1
-        };
+        let beside = self.beside();
         let (part, span) = if rows.len() == self.rows() {
             (all, 0..all)
         } else {

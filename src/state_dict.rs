@@ -1,9 +1,7 @@
 //! State dicts: parameters by name. The names of others are those of `families.rs`.
 
-use std::sync::Arc;
-
 use crate::error::{AttnError, Result};
-use crate::parameters::Parameters;
+use crate::parameters::{Parameter, Parameters};
 use crate::tensor::Tensor;
 use crate::text::Listed;
 
@@ -12,12 +10,12 @@ pub type StateDict = Vec<(String, Tensor)>;
 
 /// Copies of the parameters.
 pub(crate) fn copy(parameters: Parameters) -> StateDict {
-    parameters.into_iter().map(|(name, tensor)| (name, Tensor::clone(tensor))).collect()
+    parameters.into_iter().map(|(name, parameter)| (name, Tensor::clone(parameter))).collect()
 }
 
 /// The names and shapes of the parameters.
 pub(crate) fn shapes(parameters: Parameters) -> Vec<(String, Vec<usize>)> {
-    parameters.into_iter().map(|(name, tensor)| (name, tensor.shape.clone())).collect()
+    parameters.into_iter().map(|(name, parameter)| (name, parameter.shape.clone())).collect()
 }
 
 /// Replaces every parameter by the entry of its name.
@@ -40,7 +38,7 @@ pub(crate) fn load(mut dict: StateDict, parameters: Parameters) -> Result<()> {
         return Err(bad(name, "an entry that the module does not have".into(), "each of its parameters once"));
     }
     for ((_, parameter), tensor) in parameters.into_iter().zip(loaded) {
-        *parameter = Arc::new(tensor);
+        *parameter = Parameter::new(tensor);
     }
     Ok(())
 }

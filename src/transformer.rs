@@ -9,7 +9,7 @@ use crate::error::{AttnError, Result};
 use crate::families::{Kind, Target};
 use crate::mask::Mask;
 use crate::multi_head_attention::{Attention, Dropout, MultiHeadAttention, rows};
-use crate::parameters::{Linear, Norm, Parameters, draw_linear};
+use crate::parameters::{Linear, Norm, Parameter, Parameters, draw_linear};
 use crate::positions::sinusoidal;
 use crate::recipe::{Made, Recipe, StepId};
 use crate::state_dict::{self, StateDict};
@@ -24,7 +24,7 @@ pub struct Transformer {
     options: TransformerOptions,
     blocks: Vec<Block>,
     /// `[max_length, d_model]`, of learned positions.
-    positions: Option<Arc<Tensor>>,
+    positions: Option<Arc<Parameter>>,
     final_norm: Option<Norm>,
     is_decoder: bool,
 }
@@ -82,7 +82,7 @@ impl Transformer {
         let norm = || Norm::new(options.norm, d_model, bias, options.eps);
         let positions = (options.positions == Positions::Learned).then(|| {
             let data = generator.embedding(options.max_length, d_model, None);
-            Arc::new(Tensor { shape: vec![options.max_length, d_model], data })
+            Parameter::new(Tensor { shape: vec![options.max_length, d_model], data })
         });
         let mut blocks = Vec::new();
         for _ in 0..n_layers {
@@ -273,13 +273,13 @@ impl Transformer {
     }
 
     /// What is added to the first `n` rows.
-    fn position_table(&self, n: usize) -> Result<Option<Arc<Tensor>>> {
+    fn position_table(&self, n: usize) -> Result<Option<Arc<Parameter>>> {
         match (&self.positions, self.options.positions) {
             (Some(table), _) if n > table.shape[0] => {
                 Err(AttnError::shape("x", &[n], format!("at most maxLength {} rows", table.shape[0])))
             }
             (Some(table), _) => Ok(Some(table.clone())),
-            (None, Positions::Sinusoidal) => Ok(Some(Arc::new(sinusoidal(n, self.options.d_model)))),
+            (None, Positions::Sinusoidal) => Ok(Some(Parameter::new(sinusoidal(n, self.options.d_model)))),
             (None, _) => Ok(None),
         }
     }

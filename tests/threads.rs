@@ -4,7 +4,7 @@ use std::thread;
 
 use attnscope::kernels::threads;
 use attnscope::{
-    ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, Tensor, Trace, Transformer,
+    ForwardOptions, Mask, MultiHeadAttention, MultiHeadAttentionOptions, Positions, Tensor, Trace, Transformer,
     TransformerOptions, ops, torch::Generator,
 };
 use proptest::prelude::*;
@@ -80,7 +80,12 @@ fn any_number_of_threads_gives_the_same_bits() {
         // Blocks with every kind of step, and products of few rows and of few columns.
         let x = Tensor::new(Generator::new(1).randn(300 * 96), vec![300, 96]).unwrap();
         let stack = Transformer::encoder(
-            TransformerOptions { n_layers: Some(2), ..TransformerOptions::new(96, 4) },
+            TransformerOptions {
+                n_layers: Some(2),
+                positions: Positions::Rope,
+                qk_norm: true,
+                ..TransformerOptions::new(96, 4)
+            },
             &mut Generator::new(0),
             MAX_BYTES,
         )

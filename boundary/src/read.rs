@@ -24,7 +24,7 @@ pub fn optional_mask(rule: JsValue) -> Thrown<Option<Mask>> {
     if rule.is_undefined() || rule.is_null() { Ok(None) } else { read(rule).map(Some) }
 }
 
-/// How much of a value a message shows, in characters.
+/// How much of a value a message shows, in bytes.
 const LONGEST: usize = 100;
 
 struct Value(JsValue);
@@ -70,9 +70,7 @@ impl Given for Value {
     fn shown(&self) -> String {
         let debugged = format!("{:?}", self.0);
         let value = debugged.strip_prefix("JsValue(").and_then(|inside| inside.strip_suffix(')')).unwrap_or(&debugged);
-        match value.char_indices().nth(LONGEST) {
-            Some((end, _)) => [&value[..end], "…"].concat(),
-            None => value.into(),
-        }
+        let end = (0..=LONGEST).rfind(|&at| value.is_char_boundary(at)).unwrap_or(0);
+        if end < value.len() { [&value[..end], "…"].concat() } else { value.into() }
     }
 }
