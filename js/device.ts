@@ -1,5 +1,22 @@
 // Numbers that were left on a graphics processor. Views draw them there; nothing here needs the engine.
-import type { Outside, Region } from "./views/peaks.ts";
+
+/** A rectangle of cells, or of blocks of them. */
+export interface Region {
+  readonly top: number;
+  readonly left: number;
+  readonly bottom: number;
+  readonly right: number;
+}
+
+/** What numbers there are beside the finite ones. */
+export interface Outside {
+  /** Whether there is NaN. */
+  readonly nan: boolean;
+  /** Whether there is infinity. */
+  readonly plus: boolean;
+  /** Whether there is -infinity. */
+  readonly minus: boolean;
+}
 
 /** How a matrix on a graphics processor is looked at. */
 export interface DeviceLook {

@@ -1,12 +1,11 @@
 // Carries out requests against the engine, in whichever thread it lives. Objects are named by numbers that the caller chose.
 import type { Backend, Result } from "./backend.ts";
-import type { DeviceLook, DeviceMatrix, DevicePicture, Survey } from "./device.ts";
+import type { DeviceLook, DeviceMatrix, DevicePicture, Region, Survey } from "./device.ts";
 import { AttnError } from "./errors.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Kept, Left } from "./gpu/gpu.ts";
 import { analysis, files, type PartSources } from "./parts.ts";
 import type { Tensor } from "./tensor.ts";
-import type { Region } from "./views/peaks.ts";
 import { type Glue, glue, hasCrashed, instance, throwTyped } from "./wasm.ts";
 
 type Id = number;

@@ -1,6 +1,5 @@
 // Draws matrices out of the buffers that they lie in: no number leaves the device but a row's largest.
-import type { DeviceLook, DeviceMatrix, Survey } from "../device.ts";
-import type { Region } from "../views/peaks.ts";
+import type { DeviceLook, DeviceMatrix, Region, Survey } from "../device.ts";
 import { COPY_DST, COPY_SRC, copiedOut, STORAGE, UNIFORM } from "./buffers.ts";
 import type { SHADERS } from "./shaders.ts";
 

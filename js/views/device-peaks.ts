@@ -1,6 +1,6 @@
-import type { DeviceMatrix, DeviceTensor } from "../device.ts";
+import type { DeviceMatrix, DeviceTensor, Outside, Region } from "../device.ts";
 import { type Pixels, pixelsOf } from "./matrix-drawing.ts";
-import { type Outside, Peaks, type PeaksOptions, type Region } from "./peaks.ts";
+import { Peaks, type PeaksOptions } from "./peaks.ts";
 import { colorsOf, raster } from "./raster.ts";
 import { type ColorScale, thresholds } from "./scale.ts";
 

@@ -1,4 +1,4 @@
-import type { DeviceTensor } from "../device.ts";
+import type { DeviceTensor, Outside } from "../device.ts";
 import type { Place, Selection } from "../selection.ts";
 import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
@@ -9,7 +9,7 @@ import { legendSvg } from "./legend-svg.ts";
 import { type Cell, isSameData } from "./matrix.ts";
 import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
 import { matrixSvg } from "./matrix-svg.ts";
-import { type Outside, Peaks } from "./peaks.ts";
+import { Peaks } from "./peaks.ts";
 import { type ColorScale, scaleTo } from "./scale.ts";
 import { adoptStyles } from "./styles.ts";
 import type { Surface } from "./surface.ts";

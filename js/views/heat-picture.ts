@@ -1,11 +1,12 @@
 import { format } from "d3-format";
+import type { Outside } from "../device.ts";
 import { type AnyPeaks, DevicePeaks } from "./device-peaks.ts";
 import type { Cell } from "./matrix.ts";
 import { pixelsOf } from "./matrix-drawing.ts";
 import type { MatrixSurfaceOptions } from "./matrix-surface.ts";
 import { number } from "./number.ts";
 import { css, inkOn, type PaletteName, palette } from "./palette.ts";
-import { blocksOf, type Outside, Peaks } from "./peaks.ts";
+import { blocksOf, Peaks } from "./peaks.ts";
 import { levelFor, raster } from "./raster.ts";
 import { type ColorScale, outsideColors, type ScaleKind, stepOf } from "./scale.ts";
 import type { Theme } from "./theme.ts";

@@ -1,4 +1,6 @@
 // What `import ... from "attnscope/views"` gives. No view needs the engine.
+
+export type { Outside } from "../device.ts";
 export { type CellInspectorOptions, cellInspector, type InspectorText } from "./cell-inspector.ts";
 export type { PictureView } from "./exported.ts";
 export { headColor } from "./head-colors.ts";
@@ -12,7 +14,6 @@ export { type MaskEditorOptions, maskEditor } from "./mask-editor.ts";
 export type { Cell, Matrix } from "./matrix.ts";
 export { number } from "./number.ts";
 export { isDark, type Palette, type PaletteName, palette, type Rgb, step } from "./palette.ts";
-export type { Outside } from "./peaks.ts";
 export { rowBars } from "./row-bars.ts";
 export type { ColorScale, ScaleKind } from "./scale.ts";
 export { type Headed, type Pictured, sideBySide } from "./side-by-side.ts";

@@ -1,6 +1,6 @@
 import { format } from "d3-format";
+import type { Outside } from "../device.ts";
 import { css, type PaletteName, palette, STEPS } from "./palette.ts";
-import type { Outside } from "./peaks.ts";
 import { type ColorScale, DECADES, outsideColors, type ScaleKind } from "./scale.ts";
 import { adoptStyles } from "./styles.ts";
 import { hatch, themeOf } from "./theme.ts";

@@ -1,7 +1,8 @@
+import type { Region } from "../device.ts";
 import type { Cell } from "./matrix.ts";
 import { pixelsOf } from "./matrix-drawing.ts";
 import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
-import { blocksOf, type Region } from "./peaks.ts";
+import { blocksOf } from "./peaks.ts";
 import type { View } from "./view.ts";
 import { Viewport } from "./viewport.ts";
 

@@ -1,6 +1,6 @@
+import type { Region } from "../device.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
 import { type Cell, isSameCell } from "./matrix.ts";
-import type { Region } from "./peaks.ts";
 import { toCanvas } from "./raster.ts";
 import type { Context, Frame, Layout } from "./surface.ts";
 import { hatch, type Theme } from "./theme.ts";

@@ -1,3 +1,4 @@
+import type { Outside, Region } from "../device.ts";
 import type { Matrix } from "./matrix.ts";
 
 /** What is drawn of a matrix: its cells, or its blocks of `2 ** level` by `2 ** level` cells. */
@@ -11,14 +12,6 @@ interface Level {
   readonly columnStride: number;
   /** What each row's values are multiplied by. */
   readonly factors: Float32Array | null;
-}
-
-/** A rectangle of blocks. */
-export interface Region {
-  readonly top: number;
-  readonly left: number;
-  readonly bottom: number;
-  readonly right: number;
 }
 
 /** The blocks that hold a region of cells. */
@@ -35,16 +28,6 @@ export function blocksOf({ top, left, bottom, right }: Region, block: number): R
 export interface Blocks {
   readonly peaks: Float32Array;
   readonly covered: Uint8Array;
-}
-
-/** What numbers there are beside the finite ones. */
-export interface Outside {
-  /** Whether there is NaN. */
-  readonly nan: boolean;
-  /** Whether there is infinity. */
-  readonly plus: boolean;
-  /** Whether there is -infinity. */
-  readonly minus: boolean;
 }
 
 export interface PeaksOptions {

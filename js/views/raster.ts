@@ -1,5 +1,6 @@
+import type { Region } from "../device.ts";
 import { palette, type Rgb, STEPS } from "./palette.ts";
-import type { Peaks, Region } from "./peaks.ts";
+import type { Peaks } from "./peaks.ts";
 import { type ColorScale, outsideColors, stepOf } from "./scale.ts";
 
 const NAN = STEPS;

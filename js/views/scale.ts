@@ -1,5 +1,5 @@
+import type { Outside } from "../device.ts";
 import { type PaletteName, type Rgb, STEPS } from "./palette.ts";
-import type { Outside } from "./peaks.ts";
 
 /** How a number becomes a colour: in equal steps, in powers of ten, or as a share of the largest of its row. */
 export type ScaleKind = "linear" | "log" | "row";
