@@ -1,4 +1,5 @@
 import type { Explanation, Stage, Term } from "../generated.ts";
+import { checked, type Rule } from "./checked.ts";
 import { cancel, type Drawing, request } from "./frames.ts";
 import { number } from "./number.ts";
 import { adoptStyles } from "./styles.ts";
@@ -132,10 +133,21 @@ function listed(terms: readonly Term[], selected: number | undefined): readonly 
     .filter(({ i, isSelected }) => i < MOST_TERMS || isSelected);
 }
 
-/** The arithmetic that made one cell, step by step, with the numbers of the pass. It computes nothing itself. */
+const OWN: readonly Rule[] = [
+  ["a list of explanations", Array.isArray, "steps"],
+  ["its words", (text: Partial<InspectorText> | null) => text?.stage, "text"],
+];
+
+const read = (options: CellInspectorOptions) => checked(options, ["steps", "keyLabels", "text"], ...OWN);
+
+/**
+ * The arithmetic that made one cell, step by step, with the numbers of the pass. It computes nothing itself.
+ *
+ * @throws AttnError `invalid_option`
+ */
 export function cellInspector(element: HTMLElement, start: CellInspectorOptions): View<CellInspectorOptions> {
+  let options = read(start);
   adoptStyles(element);
-  let options = start;
   const list = document.createElement("ol");
   list.className = "attn-steps";
   element.append(list);
@@ -244,7 +256,7 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
   show();
   return {
     update(change) {
-      options = { ...options, ...change };
+      options = read({ ...options, ...change });
       request(drawing);
     },
     destroy() {

@@ -1,5 +1,6 @@
 import type { DeviceTensor, Outside } from "../device.ts";
 import type { Place, Selection } from "../selection.ts";
+import { checked, HIDDEN, isCall, isPair, type Rule, sized } from "./checked.ts";
 import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
 import { cancel, type Drawing, request } from "./frames.ts";
@@ -97,6 +98,23 @@ function tiled(parts: readonly Part[], columns: number): Part {
   return { width: columns * width - GAP, height: Math.ceil(parts.length / columns) * height - GAP, content };
 }
 
+const NEEDED = ["values", "rowLabels", "columnLabels", "titles", "axes", "selection", "label", "describe"] as const;
+const OWN: readonly Rule[] = [
+  ["a function", isCall, "label"],
+  [
+    'two numbers, "shared" or "each"',
+    (domain: unknown) => /^(shared|each)$/.test(`${domain}`) || isPair(domain),
+    "domain",
+  ],
+  ["{ row, column }", (axes: Partial<Axes> | null) => axes?.row && axes.column, "axes"],
+  HIDDEN,
+];
+
+function read(given: HeadGridOptions): HeadGridOptions {
+  const options = checked(given, NEEDED, ...OWN);
+  return sized(options, "values", options.values, "[heads, rows, columns]");
+}
+
 function sizesOf({ values }: HeadGridOptions) {
   const [count = 1, rows = 1, columns = 1] = values.shape;
   return { count, rows, columns };
@@ -155,12 +173,14 @@ function union(all: readonly Outside[]): Outside {
  *   describe: (head, cell, value) => `head ${head + 1}, ${number(value)}`,
  * });
  * ```
+ *
+ * @throws AttnError `invalid_option`, `shape_mismatch`
  */
 export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureView<HeadGridOptions> {
-  adoptStyles(element);
   const viewport = new Viewport();
-  let options = start;
-  let selection = start.selection;
+  let options = read(start);
+  let { selection } = options;
+  adoptStyles(element);
   let peaks = peaksOf(options, changed);
   let told = "";
   // Heads whose numbers are looked through and whose scale is known.
@@ -373,7 +393,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     toPng: () => png(toSvg()),
     update(change) {
       const before = options;
-      options = { ...before, ...change };
+      options = read({ ...before, ...change });
       if (options.selection !== selection) {
         leave(selection);
         selection = options.selection;

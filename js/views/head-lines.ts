@@ -1,7 +1,17 @@
 import { type PictureView, png } from "./exported.ts";
 import { headColor } from "./head-colors.ts";
 import { headToggles } from "./head-toggles.ts";
-import { type HeadsOptions, listen, placeIn, pointedIn, sizesOf, unlisten, weightAt, writeWeight } from "./heads.ts";
+import {
+  type HeadsOptions,
+  listen,
+  placeIn,
+  pointedIn,
+  read,
+  sizesOf,
+  unlisten,
+  weightAt,
+  writeWeight,
+} from "./heads.ts";
 import { FAINT, FONT, setFont, shorten, widest } from "./labels.ts";
 import { aside, BEND, besides, LEAST, LEAST_ASIDE, lineLook, PITCH } from "./line-look.ts";
 import { linesSvg } from "./lines-svg.ts";
@@ -30,12 +40,16 @@ const HEADING = 22;
 const MOST_HEIGHT = 620;
 const GAP = 8;
 
-/** Lines from queries on the left to keys on the right, a colour for each head, thick where the weight is large. */
+/**
+ * Lines from queries on the left to keys on the right, a colour for each head, thick where the weight is large.
+ *
+ * @throws AttnError `invalid_option`, `shape_mismatch`
+ */
 export function headLines(element: HTMLElement, start: HeadLinesOptions): PictureView<HeadLinesOptions> {
   const viewport = new Viewport();
-  let options = start;
-  let selection = start.selection;
-  let shown = new Set(start.heads ?? start.titles.keys());
+  let options = read(start);
+  let { selection } = options;
+  let shown = new Set(options.heads ?? options.titles.keys());
 
   const write = (value: number) => writeWeight(options, value);
 
@@ -243,7 +257,7 @@ export function headLines(element: HTMLElement, start: HeadLinesOptions): Pictur
     toPng: () => png(toSvg()),
     update(change) {
       const before = options;
-      options = { ...options, ...change };
+      options = read({ ...options, ...change });
       if (options.selection !== selection) {
         unlisten(selection, follow);
         selection = options.selection;

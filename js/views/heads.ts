@@ -1,5 +1,6 @@
 import { format } from "d3-format";
 import type { Place, Selection } from "../selection.ts";
+import { checked, sized } from "./checked.ts";
 import type { Cell } from "./matrix.ts";
 import { number } from "./number.ts";
 
@@ -29,6 +30,14 @@ export interface HeadsOptions {
   readonly label: string;
   /** The accessible name of a cell. */
   readonly describe: (head: number, cell: Cell, value: number) => string;
+}
+
+const NEEDED = ["values", "rowLabels", "columnLabels", "titles", "selection", "label", "describe"] as const;
+
+/** @throws AttnError `invalid_option`, `shape_mismatch` */
+export function read<Options extends HeadsOptions>(given: Options): Options {
+  const options = checked(given, NEEDED);
+  return sized(options, "values", options.values, "[heads, rows, columns]");
 }
 
 export function sizesOf({ values }: HeadsOptions) {

@@ -108,10 +108,9 @@ export function isSameLook(one: HeatLook, other: HeatLook): boolean {
 type Optional = "hovered" | "onHover";
 export type Resolved = Required<Omit<HeatOptions, Optional>> & Pick<HeatOptions, Optional>;
 
-/** The options with the defaults where nothing is given. */
+/** The options with the defaults where there are none. */
 export function resolve<Options extends HeatOptions>(given: Options, viewport: Viewport): Options & Resolved {
-  const known = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { viewport, ...DEFAULTS, ...Object.fromEntries(known) } as unknown as Options & Resolved;
+  return { viewport, ...DEFAULTS, ...given } as unknown as Options & Resolved;
 }
 
 const turned = ({ row, column }: Cell): Cell => ({ row: column, column: row });

@@ -1,4 +1,6 @@
 import type { DeviceTensor } from "../device.ts";
+import { isList, type Tensor } from "../tensor.ts";
+import { checked, type Rule, sized } from "./checked.ts";
 import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
 import { type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
@@ -15,11 +17,11 @@ import { Viewport } from "./viewport.ts";
 /** Options of {@link heatmap}. */
 export interface HeatmapOptions extends HeatOptions {
   /**
-   * Row-major values, `rows * columns` of them; give a new array for new numbers. Or a matrix that a lazy pass left on a graphics
-   * processor, as `trace.drawable("weights").at(head)` gives it: it is drawn there, and only the cells in sight are copied when they
-   * are large enough to hold their numbers.
+   * Row-major values, `rows * columns` of them, or a tensor `[rows, columns]`; give a new array for new numbers. Or a matrix that a lazy
+   * pass left on a graphics processor, as `trace.drawable("weights").at(head)` gives it: it is drawn there, and only the cells in sight
+   * are copied when they are large enough to hold their numbers.
    */
-  readonly matrix: Matrix | DeviceTensor;
+  readonly matrix: Matrix | Tensor | DeviceTensor;
   /** Cells a mask hides, row-major, nonzero where hidden; drawn hatched. */
   readonly hidden?: ArrayLike<number> | null;
   /** The values at the two ends of the palette; by default as far as the values reach. A scale by rows has its own. */
@@ -28,7 +30,23 @@ export interface HeatmapOptions extends HeatOptions {
   readonly onShown?: ((shown: Shown) => void) | undefined;
 }
 
-type Resolved = ReturnType<typeof resolve<HeatmapOptions>>;
+type Resolved = ReturnType<typeof read>;
+
+const NEEDED = ["matrix", "rowLabels", "columnLabels", "label", "describe"] as const;
+const MATRIX: Rule = [
+  "a matrix, { data, rows, columns }, or a tensor",
+  (matrix: { data?: unknown; open?: unknown } | null) => isList(matrix?.data) || matrix?.open,
+  "matrix",
+];
+
+function read(given: HeatmapOptions, viewport: Viewport) {
+  const options = checked(given, NEEDED, MATRIX);
+  const { matrix } = options;
+  const shape = "shape" in matrix ? matrix.shape : [matrix.rows, matrix.columns];
+  const [rows = 0, columns = 0] = shape;
+  sized(options, "matrix", { ...matrix, shape }, "[rows, columns]");
+  return { ...resolve(options, viewport), matrix: isOnDevice(matrix) ? matrix : { data: matrix.data, rows, columns } };
+}
 
 function peaksOf({ matrix, hidden = null, hiddenKeepsColor, scale, transposed }: Resolved, changed: () => void) {
   const how = { hidden, hiddenKeepsColor, byRow: scale === "row", transposed };
@@ -69,10 +87,12 @@ function isSamePeaks(one: Resolved, other: Resolved): boolean {
  * view.update({ palette: "diverging" });
  * console.log(view.toSvg().slice(0, 4)); // <svg
  * ```
+ *
+ * @throws AttnError `invalid_option`, `shape_mismatch`
  */
 export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureView<HeatmapOptions> {
   const viewport = new Viewport();
-  let options = resolve(start, viewport);
+  let options = read(start, viewport);
   let peaks = peaksOf(options, changed);
   let told = "";
 
@@ -113,7 +133,7 @@ export function heatmap(element: HTMLElement, start: HeatmapOptions): PictureVie
     toPng: () => png(toSvg()),
     update(change) {
       const before = options;
-      options = resolve({ ...before, ...change }, viewport);
+      options = read({ ...before, ...change }, viewport);
       const isSame = isSamePeaks(before, options);
       if (!isSame) {
         close(peaks);

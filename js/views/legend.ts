@@ -1,5 +1,6 @@
 import { format } from "d3-format";
 import type { Outside } from "../device.ts";
+import { checked } from "./checked.ts";
 import { css, type PaletteName, palette, STEPS } from "./palette.ts";
 import { type ColorScale, DECADES, outsideColors, type ScaleKind } from "./scale.ts";
 import { adoptStyles } from "./styles.ts";
@@ -67,10 +68,16 @@ function canvas(width: number): [HTMLCanvasElement, CanvasRenderingContext2D] {
   return [element, context];
 }
 
-/** What the colours of a heat map mean. */
+const read = (options: LegendOptions) => checked(options, ["palette", "domain"]);
+
+/**
+ * What the colours of a heat map mean.
+ *
+ * @throws AttnError `invalid_option`
+ */
 export function legend(element: HTMLElement, start: LegendOptions): View<LegendOptions> {
+  let options = read(start);
   adoptStyles(element);
-  let options = start;
   const root = document.createElement("div");
   root.className = "attn-legend";
   element.append(root);
@@ -131,7 +138,7 @@ export function legend(element: HTMLElement, start: LegendOptions): View<LegendO
   show();
   return {
     update(change) {
-      options = { ...options, ...change };
+      options = read({ ...options, ...change });
       show();
     },
     destroy() {

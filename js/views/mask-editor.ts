@@ -1,4 +1,5 @@
 import type { Region } from "../device.ts";
+import { checked, sized } from "./checked.ts";
 import type { Cell } from "./matrix.ts";
 import { pixelsOf } from "./matrix-drawing.ts";
 import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
@@ -34,6 +35,14 @@ export interface MaskEditorOptions {
   readonly onSelect?: (cell: Cell) => void;
   /** The whole mask after a cell was painted; a new array each time. */
   readonly onPaint: (allowed: Uint8Array) => void;
+}
+
+const NEEDED = ["rows", "columns", "allowed", "rowLabels", "columnLabels", "label", "describe", "onPaint"] as const;
+
+function read(given: MaskEditorOptions): MaskEditorOptions {
+  const options = checked(given, NEEDED, ["a Uint8Array", ArrayBuffer.isView, "allowed"]);
+  const { allowed: data, rows, columns } = options;
+  return sized(options, "allowed", { data, shape: [rows, columns] }, "[rows, columns]");
 }
 
 // The cells between two pointer positions: a fast drag skips none.
@@ -86,11 +95,13 @@ function coverage(
  *   onPaint: (allowed) => editor.update({ allowed }),
  * });
  * ```
+ *
+ * @throws AttnError `invalid_option`, `shape_mismatch`
  */
 export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View<MaskEditorOptions> {
   const viewport = new Viewport();
-  let options = start;
-  let allowed = start.allowed;
+  let options = read(start);
+  let { allowed } = options;
   let stroke: { readonly brush: number; last: Cell } | null = null;
   let frame = 0;
 
@@ -178,14 +189,14 @@ export function maskEditor(element: HTMLElement, start: MaskEditorOptions): View
   return {
     update(change) {
       const before = options;
-      options = { ...options, ...change };
+      options = read({ ...options, ...change });
       // While a stroke is painted what it painted is newer than what comes back of it.
       const isMine = (stroke !== null || frame !== 0) && options.allowed.length === allowed.length;
+      const isSelection = Object.keys(change).join() === "selected";
       if (!isMine) allowed = options.allowed;
       view.update(toSurface());
-      if (!isMine || options.rowLabels !== before.rowLabels || options.columnLabels !== before.columnLabels) {
-        view.redraw();
-      }
+      const isRelabelled = options.rowLabels !== before.rowLabels || options.columnLabels !== before.columnLabels;
+      if (isRelabelled || !(isMine || isSelection)) view.redraw();
     },
     destroy() {
       cancelAnimationFrame(frame);

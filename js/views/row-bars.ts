@@ -7,6 +7,7 @@ import {
   isHidden,
   listen,
   placeIn,
+  read,
   sizesOf,
   unlisten,
   weightAt,
@@ -33,11 +34,15 @@ const GAP = 8;
 const NARROWEST = 112;
 const WIDEST = 240;
 
-/** One query's row as bars: a line for each key, a column for each head, and every number. */
+/**
+ * One query's row as bars: a line for each key, a column for each head, and every number.
+ *
+ * @throws AttnError `invalid_option`, `shape_mismatch`
+ */
 export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<HeadsOptions> {
   const viewport = new Viewport();
-  let options = start;
-  let selection = start.selection;
+  let options = read(start);
+  let { selection } = options;
 
   const write = (value: number) => writeWeight(options, value);
 
@@ -238,7 +243,7 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
     toSvg,
     toPng: () => png(toSvg()),
     update(change) {
-      options = { ...options, ...change };
+      options = read({ ...options, ...change });
       if (options.selection !== selection) {
         unlisten(selection, follow);
         selection = options.selection;

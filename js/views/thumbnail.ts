@@ -1,3 +1,4 @@
+import { checked, HIDDEN, sized } from "./checked.ts";
 import { cancel, type Drawing, requestBehind } from "./frames.ts";
 import { isSameData } from "./matrix.ts";
 import type { PaletteName } from "./palette.ts";
@@ -25,6 +26,11 @@ export interface ThumbnailOptions {
 
 const GAP = 2;
 
+function read(given: ThumbnailOptions): ThumbnailOptions {
+  const options = checked(given, ["values", "palette", "width", "height"], HIDDEN);
+  return sized(options, "values", options.values, "[rows, columns]", "[heads, rows, columns]");
+}
+
 function peaksOf({ values: { data, shape }, hidden }: ThumbnailOptions): Peaks[] {
   const [rows = 1, columns = 1] = shape.slice(-2);
   const size = rows * columns;
@@ -42,9 +48,13 @@ function peaksOf({ values: { data, shape }, hidden }: ThumbnailOptions): Peaks[]
   });
 }
 
-/** A stage small enough for a strip of stages: its pattern, no numbers. */
+/**
+ * A stage small enough for a strip of stages: its pattern, no numbers.
+ *
+ * @throws AttnError `invalid_option`, `shape_mismatch`
+ */
 export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<ThumbnailOptions> {
-  let options = start;
+  let options = read(start);
   let peaks = peaksOf(options);
   let theme: Theme | null = null;
   const canvas = document.createElement("canvas");
@@ -102,7 +112,7 @@ export function thumbnail(element: HTMLElement, start: ThumbnailOptions): View<T
   return {
     update(change) {
       const before = options;
-      options = { ...options, ...change };
+      options = read({ ...options, ...change });
       const isSame =
         isSameData(before.values.data, options.values.data) &&
         String(before.values.shape) === String(options.values.shape) &&

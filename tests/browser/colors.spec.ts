@@ -23,7 +23,7 @@ async function draw(page: Page, { rows, ...look }: Case) {
   await page.evaluate(
     ({ rows, look }) => {
       document.body.innerHTML = '<div id="at" style="inline-size: 500px"></div><div id="legend"></div>';
-      const labels = Array.from({ length: Math.max(rows.length, rows[0]?.length ?? 0) }, (_, i) => String(i));
+      const labels = (length = 0) => Array.from({ length }, (_, i) => String(i));
       const legendAt = document.querySelector("#legend") as HTMLElement;
       views.heatmap(document.querySelector("#at") as HTMLElement, {
         ...look,
@@ -32,8 +32,8 @@ async function draw(page: Page, { rows, ...look }: Case) {
           rows: rows.length,
           columns: rows[0]?.length ?? 0,
         },
-        rowLabels: labels,
-        columnLabels: labels,
+        rowLabels: labels(rows.length),
+        columnLabels: labels(rows[0]?.length),
         write: () => "",
         label: "matrix",
         describe: () => "",

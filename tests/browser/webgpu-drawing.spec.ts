@@ -56,13 +56,14 @@ test.beforeEach(async ({ page }) => {
         }
         return { differing, colors };
       },
-      heatmap(width: number, matrix: HeatmapOptions["matrix"], size: number, more: Partial<HeatmapOptions>) {
+      heatmap(width: number, matrix: HeatmapOptions["matrix"], more: Partial<HeatmapOptions>) {
         const element = tools.place(width);
-        const labels = Array.from({ length: size }, (_, i) => `t${i}`);
+        const [rows, columns] = "shape" in matrix ? matrix.shape : [matrix.rows, matrix.columns];
+        const labels = (length = 0) => Array.from({ length }, (_, i) => `t${i}`);
         const view = views.heatmap(element, {
           matrix,
-          rowLabels: labels,
-          columnLabels: labels,
+          rowLabels: labels(rows),
+          columnLabels: labels(columns),
           label: "weights",
           describe: ({ row, column }, value) => `${row}, ${column}: ${value.toFixed(4)}`,
           ...more,
@@ -81,7 +82,6 @@ interface Tools {
   heatmap(
     width: number,
     matrix: HeatmapOptions["matrix"],
-    size: number,
     more: Partial<HeatmapOptions>,
   ): { element: HTMLElement; view: ReturnType<Harness["views"]["heatmap"]> };
 }
@@ -128,9 +128,9 @@ for (const worker of [true, false]) {
         for (const [name, stage, look] of looks) {
           const onDevice = drawable.get(stage) as DeviceTensor;
           const [, rows = 1, columns = 1] = onDevice.shape;
-          const ours = tools.heatmap(width, onDevice.at(1), n, look);
+          const ours = tools.heatmap(width, onDevice.at(1), look);
           const again = await onDevice.at(1).read();
-          const theirs = tools.heatmap(width, { data: again.data, rows, columns }, n, look);
+          const theirs = tools.heatmap(width, { data: again.data, rows, columns }, look);
           results[`${n} at ${width}, ${name}`] = await tools.compared(ours.element, theirs.element);
           for (const { element, view } of [ours, theirs]) {
             view.destroy();
@@ -144,7 +144,7 @@ for (const worker of [true, false]) {
           const device = (drawable.get("weights") as DeviceTensor).at(2);
           const numbers = { data: (await device.read()).data, rows: n, columns: n };
           const pair = [device, numbers].map((matrix, i) =>
-            tools.heatmap(width, matrix, n, { viewport: viewports[i] as never, hidden }),
+            tools.heatmap(width, matrix, { viewport: viewports[i] as never, hidden }),
           );
           const [ours, theirs] = pair as [(typeof pair)[0], (typeof pair)[0]];
           await tools.compared(ours.element, theirs.element);
@@ -398,8 +398,8 @@ for (const backend of ["auto", "webgpu"] as const) {
       }
       const drawable = trace.drawable("weights");
       if (!("at" in drawable)) throw new Error("the pass was not computed on the GPU");
-      const ours = tools.heatmap(200, drawable.at(1), n, {});
-      const left = tools.heatmap(200, drawable.at(1), n, {});
+      const ours = tools.heatmap(200, drawable.at(1), {});
+      const left = tools.heatmap(200, drawable.at(1), {});
       await tools.compared(ours.element, left.element);
       for (const device of devices) {
         device.destroy();
@@ -417,7 +417,7 @@ for (const backend of ["auto", "webgpu"] as const) {
       const cpu = await attnscope.createEngine({ backend: "cpu", worker: false });
       const expected = await cpu.multiHeadAttention(of).forward(x);
       const numbers = { data: expected.weights.data.subarray(n * n, 2 * n * n), rows: n, columns: n };
-      const theirs = tools.heatmap(200, numbers, n, { palette: "diverging" });
+      const theirs = tools.heatmap(200, numbers, { palette: "diverging" });
       // The one that was there before asks for other colours.
       ours.view.update({ palette: "diverging" });
       const compared = backend === "auto" ? await tools.compared(ours.element, theirs.element) : null;
