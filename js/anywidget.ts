@@ -23,8 +23,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     const tokens = (name: string) => (model.get(name) ?? []) as string[];
     const { buffer, byteOffset, byteLength } = model.get("weights") as DataView<ArrayBuffer>;
     view.tokens = tokens("tokens");
-    const keys = tokens("key_tokens");
-    if (keys.length > 0) view.keyTokens = keys;
+    view.keyTokens = tokens("key_tokens");
     // Copied: float32 must lie at multiples of four bytes.
     const data = new Float32Array(buffer.slice(byteOffset, byteOffset + byteLength));
     view.weights = { data, shape: model.get("shape") as number[] };

@@ -5,7 +5,8 @@ import ts from "typescript";
 /** Where the published types lie. */
 export const DIST = fileURLToPath(new URL("../../dist/", import.meta.url)).replaceAll("\\", "/");
 
-const HIDDEN = /^(#|observedAttributes$|prototype$|(dis)?connectedCallback$|attributeChangedCallback$)/;
+const HIDDEN =
+  /^(#|observedAttributes$|prototype$|(dis)?connectedCallback$|attributeChangedCallback$|(add|remove)EventListener$)/;
 
 /** Of what the package declares, what is there for its users. */
 export function isTold(symbol: ts.Symbol): boolean {

@@ -202,7 +202,16 @@ export const TOPICS: readonly Topic[] = [
     title: "Custom elements",
     intro:
       '`import "attnscope/elements"` registers these tags. [In pages, slides and notebooks](embedding.html) shows more of them.\n\n<script type="module">import "attnscope/elements";</script>',
-    exports: ["AttnHeads", "AttnLines", "AttnHeatmap", "AttnMask", "AttnScope", "FrameMessage"],
+    exports: [
+      "AttnHeads",
+      "AttnLines",
+      "AttnHeatmap",
+      "AttnMask",
+      "AttnScope",
+      "ElementEvents",
+      "ScopeEvents",
+      "FrameMessage",
+    ],
   },
 ];
 

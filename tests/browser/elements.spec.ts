@@ -124,6 +124,185 @@ test("elements that are removed leave nothing behind, and may come back", async 
   expect(left).toEqual({ listeners: 0, elements: 0 });
 });
 
+type Tag = "attn-heads" | "attn-lines" | "attn-heatmap" | "attn-mask";
+
+/** Sets properties of an element, in its own turn. What is undefined is written as "undefined". */
+const set = (page: Page, name: string, properties: Record<string, unknown>) =>
+  page.evaluate(
+    ({ name, properties }) => {
+      const element = document.querySelector(name) as HTMLElement;
+      for (const [key, value] of Object.entries(properties)) {
+        Reflect.set(element, key, value === "undefined" ? undefined : value);
+      }
+    },
+    { name, properties },
+  );
+
+const errors = async (page: Page) => (await events(page)).filter(({ type }) => type === "error");
+
+test("properties take what attributes hold, as frameworks give it", async ({ page }) => {
+  await open(page, "<attn-heads></attn-heads><attn-lines></attn-lines><attn-heatmap></attn-heatmap>");
+  for (const name of ["attn-heads", "attn-lines", "attn-heatmap"]) {
+    await set(page, name, { tokens: "the cat", keyTokens: '["a b","c"]', weights: WEIGHTS });
+  }
+  await set(page, "attn-heatmap", { head: "1" });
+  const cell = (name: string) => page.locator(name).getByRole("gridcell").last();
+  await expect(cell("attn-heads")).toHaveAttribute("aria-label", "head 2, query the, key a␣b, 0.500");
+  await expect(cell("attn-lines")).toHaveAttribute("aria-label", "head 1, query the, key a␣b, 1.000");
+  await expect(cell("attn-heatmap")).toHaveAttribute("aria-label", "head 2, query the, key a␣b, 0.500");
+  await page.evaluate(() => document.body.replaceChildren(document.createElement("attn-mask")));
+  await set(page, "attn-mask", { tokens: "the cat", allowed: "[[0,1],[1,1]]" });
+  await expect(cell("attn-mask")).toHaveAttribute("aria-label", "query the, key the, hidden");
+  expect(await events(page)).toEqual([]);
+});
+
+test("properties that were set before an element was defined count, over its attributes", async ({ page }) => {
+  await open(page, '<late-heads tokens="a b" hidden></late-heads><late-scope></late-scope>');
+  await page.evaluate(
+    ({ weights, src }) => {
+      const { elements } = globalThis as unknown as { elements: typeof import("attnscope/elements") };
+      const [heads, scope] = [...document.body.children] as [HTMLElement, HTMLElement];
+      Object.assign(heads, { tokens: ["the", "cat"], weights: JSON.parse(weights), hidden: false, note: 1 });
+      Object.assign(scope, { src, state: '{"attnscope":1,"sentence":"one two"}' });
+      customElements.define("late-heads", class extends elements.AttnHeads {});
+      customElements.define("late-scope", class extends elements.AttnScope {});
+    },
+    { weights: WEIGHTS, src: FILE },
+  );
+  const cell = page.locator("late-heads").getByRole("gridcell").first();
+  await expect(cell).toHaveAttribute("aria-label", "head 1, query the, key the, 1.000");
+  await expect(page.frameLocator("late-scope iframe").getByTestId("sentence")).toHaveValue("one two");
+  expect(await page.evaluate(() => Object.keys(document.body.firstElementChild ?? {}))).toEqual(["note"]);
+});
+
+test("tokens in brackets are words unless they are JSON, and no words are no tokens", async ({ page }) => {
+  await open(page, `<attn-heatmap tokens="[CLS] [SEP]" weights="[[1,0],[0,1]]"></attn-heatmap>`);
+  const cell = page.getByRole("gridcell");
+  await expect(cell).toHaveAttribute("aria-label", "head 1, query [CLS], key [CLS], 1.000");
+  await set(page, "attn-heatmap", { tokens: "[1, 2]" });
+  await expect(cell).toHaveAttribute("aria-label", "head 1, query [1,, key [1,, 1.000");
+  for (const tokens of ["", "  ", "[]", [], null, "undefined"]) {
+    await set(page, "attn-heatmap", { tokens: "the cat" });
+    await expect(cell).toHaveAttribute("aria-label", /query the/);
+    await set(page, "attn-heatmap", { tokens });
+    await expect(cell).toHaveAttribute("aria-label", "head 1, query 0, key 0, 1.000");
+  }
+  expect(await errors(page)).toEqual([]);
+  await set(page, "attn-heatmap", { keyTokens: [1, 2] });
+  await set(page, "attn-heatmap", { tokens: 5 });
+  expect(await errors(page)).toEqual(
+    ["keyTokens", "tokens"].map((option) => ({
+      type: "error",
+      detail: expect.objectContaining({ code: "invalid_option", details: expect.objectContaining({ option }) }),
+    })),
+  );
+});
+
+test("a selection that moves copies no numbers and draws no picture anew", async ({ page }) => {
+  const names: readonly Tag[] = ["attn-heads", "attn-lines", "attn-heatmap", "attn-mask"];
+  await page.setViewportSize({ width: 800, height: 4000 });
+  await open(page, names.map((name) => `<${name}></${name}>`).join(""));
+  await page.evaluate(() => {
+    const weights = { data: new Float32Array(2 * 40 * 40).fill(0.5), shape: [2, 40, 40] };
+    for (const element of document.body.children) Object.assign(element, { tokens: "a ".repeat(40), weights });
+  });
+  await expect(page.getByRole("grid")).toHaveCount(5);
+  const drawn = () =>
+    page.evaluate(() =>
+      [...document.body.children].every((element) => (element.shadowRoot?.querySelector("canvas")?.width ?? 0) > 300),
+    );
+  await expect.poll(drawn).toBe(true);
+  const made = await page.evaluate(async () => {
+    const turn = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 30)));
+    await turn();
+    const counts = { arrays: 0, pictures: 0, marks: 0 };
+    const count = <Kind extends typeof Float32Array | typeof Uint8Array>(kind: Kind) =>
+      new Proxy(kind, {
+        construct(target, given, self) {
+          counts.arrays++;
+          return Reflect.construct(target, given, self);
+        },
+        get(target, name) {
+          if (name === "from") counts.arrays++;
+          return Reflect.get(target, name);
+        },
+      });
+    Object.assign(globalThis, { Float32Array: count(Float32Array), Uint8Array: count(Uint8Array) });
+    const { clearRect } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+      // Of a surface's two canvases the first one holds the picture.
+      if (this.canvas.previousElementSibling) counts.marks++;
+      else counts.pictures++;
+      clearRect.apply(this, box);
+    };
+    for (const element of document.body.children as unknown as HTMLElementTagNameMap[Tag][]) {
+      element.selection.set({ query: 3, key: 2 });
+      await turn();
+      element.selection.set({ query: 4 });
+      await turn();
+    }
+    return counts;
+  });
+  expect(made).toEqual({ arrays: 0, pictures: 0, marks: expect.any(Number) });
+  expect(made.marks).toBeGreaterThan(0);
+  const cells = page.getByRole("gridcell");
+  for (const at of [0, 1, 2, 3, 4]) await expect(cells.nth(at)).toHaveAttribute("aria-colindex", "3");
+});
+
+test("what is painted stays when the selection moves", async ({ page }) => {
+  await open(page, '<attn-mask tokens="a b"></attn-mask>');
+  const grid = page.getByRole("grid");
+  await grid.focus();
+  await page.keyboard.press("Space");
+  await expect.poll(async () => (await events(page)).some(({ type }) => type === "maskchange")).toBe(true);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowLeft");
+  await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", "query a, key a, hidden");
+});
+
+for (const nothing of [null, "undefined"]) {
+  test(`${nothing} is for every property as if it were not given`, async ({ page }) => {
+    const complaints: string[] = [];
+    page.on("pageerror", (error) => complaints.push(String(error)));
+    const names: readonly Tag[] = ["attn-heads", "attn-lines", "attn-heatmap"];
+    await open(page, names.map((name) => `<${name}></${name}>`).join(""));
+    const cell = (name: Tag) => page.locator(name).getByRole("gridcell").first();
+    for (const name of names) {
+      await set(page, name, { tokens: "the cat", keyTokens: "a b", head: 1, weights: JSON.parse(WEIGHTS) });
+      await expect(cell(name)).toHaveAttribute("aria-label", /query the, key a/);
+      await set(page, name, { tokens: nothing, keyTokens: nothing, head: nothing, selection: nothing });
+      await expect(cell(name)).toHaveAttribute("aria-label", "head 1, query 0, key 0, 1.000");
+      await set(page, name, { weights: nothing });
+      await expect(page.locator(name).getByRole("grid")).toHaveCount(0);
+      await set(page, name, { weights: WEIGHTS });
+      await expect(cell(name)).toBeVisible();
+    }
+    await page.evaluate(() => document.body.replaceChildren(document.createElement("attn-mask")));
+    await set(page, "attn-mask", {
+      tokens: "the cat",
+      allowed: [
+        [0, 1],
+        [1, 1],
+      ],
+    });
+    await expect(cell("attn-mask")).toHaveAttribute("aria-label", /hidden/);
+    await set(page, "attn-mask", { allowed: nothing });
+    await expect(cell("attn-mask")).toHaveAttribute("aria-label", /allowed/);
+    await set(page, "attn-mask", { tokens: nothing });
+    await expect(page.getByRole("grid")).toHaveCount(0);
+    await page.evaluate(() => document.body.replaceChildren());
+    expect(await events(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+}
+
+test("an attribute that is taken away leaves no picture", async ({ page }) => {
+  await open(page, `<attn-heads tokens="the cat" weights="${WEIGHTS}"></attn-heads>`);
+  await expect(page.getByRole("grid")).toHaveCount(2);
+  await page.evaluate(() => document.querySelector("attn-heads")?.removeAttribute("weights"));
+  await expect(page.getByRole("grid")).toHaveCount(0);
+});
+
 const FILE = `${PAGE}/attnscope.html`;
 const STATE = { attnscope: 1, sentence: "one two three" };
 const bench = (page: Page, at = 0) => page.frameLocator(`attn-scope >> nth=${at} >> iframe`);
@@ -214,4 +393,53 @@ test("a bench that is removed leaves neither listener nor worker, and may come b
     await expect.poll(() => page.workers().length).toBe(0);
     await page.evaluate(() => document.body.append((globalThis as unknown as { scope: HTMLElement }).scope));
   }
+});
+
+test("a bench goes back to its start, the browser's language and the system's theme", async ({ page }) => {
+  await page.emulateMedia({ colorScheme: "light" });
+  const state = JSON.stringify(STATE);
+  await open(page, `<attn-scope src="${FILE}" state='${state}' language="zh" theme="dark"></attn-scope>`);
+  const html = bench(page).locator("html");
+  const sentence = bench(page).getByTestId("sentence");
+  await expect(sentence).toHaveValue(STATE.sentence);
+  await expect(html).toHaveAttribute("lang", "zh-CN");
+  await set(page, "attn-scope", { state: null, language: null, theme: "undefined" });
+  await expect(sentence).toHaveValue("the cat sat on the mat");
+  await expect(html).toHaveAttribute("lang", "en");
+  await expect(html).toHaveCSS("color-scheme", "light");
+  await set(page, "attn-scope", { src: "undefined" });
+  await expect(page.locator("attn-scope iframe")).toHaveCount(0);
+});
+
+for (const [what, blocked] of [
+  ["is not there", { status: 404 }],
+  [
+    "may run no scripts",
+    {
+      headers: { "Content-Security-Policy": "script-src 'none'" },
+      body: "<script>parent.postMessage({ attnscope: 'ready' }, '*')</script>",
+    },
+  ],
+] as const) {
+  test(`a bench says that its page ${what}`, async ({ page }) => {
+    await page.clock.install();
+    await page.route(FILE, (route) => route.fulfill({ contentType: "text/html", ...blocked }));
+    await open(page, `<attn-scope src="${FILE}"></attn-scope>`);
+    await expect(page.locator("attn-scope iframe")).toBeVisible();
+    expect(await events(page)).toEqual([]);
+    await page.clock.fastForward(20_000);
+    const details = expect.objectContaining({ option: "src", found: expect.stringContaining(FILE) });
+    await expect
+      .poll(() => events(page))
+      .toEqual([{ type: "error", detail: expect.objectContaining({ code: "invalid_option", details }) }]);
+  });
+}
+
+test("a bench that is there in time says nothing", async ({ page }) => {
+  await page.clock.install();
+  await open(page, `<attn-scope src="${FILE}"></attn-scope>`);
+  await page.clock.resume();
+  await expect(bench(page).getByTestId("status")).toContainText("simd");
+  await page.clock.fastForward(20_000);
+  expect(await errors(page)).toEqual([]);
 });

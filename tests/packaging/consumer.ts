@@ -53,7 +53,25 @@ try {
 }
 const heads = document.createElement("attn-heads");
 heads.weights = plain.weights;
+// Properties take what attributes hold, and nothing; events are known with what they tell.
+heads.tokens = "the cat";
+heads.weights = "[[1, 0], [0.5, 0.5]]";
+heads.weights = heads.selection = undefined;
+same<typeof heads.tokens, readonly string[]>();
+heads.addEventListener("select", ({ detail }) => same<typeof detail.query, number>());
+heads.addEventListener("error", ({ detail }) => same<typeof detail, AttnError>());
+heads.addEventListener("click", ({ clientX }) => same<typeof clientX, number>());
+const scope = document.createElement("attn-scope");
+const keep = ({ detail }: CustomEvent<{ state: string }>) => views.visible(detail.state);
+scope.addEventListener("statechange", keep, { once: true });
+scope.removeEventListener("statechange", keep);
+scope.addEventListener("select", ({ detail }) => same<typeof detail.stage, string>());
+document
+  .querySelector("attn-mask")
+  ?.addEventListener("maskchange", ({ detail }) => same<typeof detail.allowed, Uint8Array>());
 
+// @ts-expect-error: nothing of the sort is told
+scope.addEventListener("statechange", ({ detail }) => detail.place);
 // @ts-expect-error: an option that does not exist
 engine.multiHeadAttention({ dModel: 2, heads: 1 });
 // @ts-expect-error: an option that does not exist

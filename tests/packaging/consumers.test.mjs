@@ -81,7 +81,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
   });
 
   /** Opens a page, which must compute, draw where it draws, and complain of nothing. */
-  async function open(url, cell, hasGpu, threads = 1) {
+  async function open(url, cells, hasGpu, threads = 1) {
     const page = await browser.newPage();
     const complaints = [];
     page.on("pageerror", (error) => complaints.push(String(error)));
@@ -96,10 +96,10 @@ describe.skipIf(!consumers)("in Chromium", () => {
       expect(onGpu?.backend).toBe(hasGpu ? "webgpu" : undefined);
       if (hasGpu) expectTheNumbers(onGpu);
       expect(shared).toEqual(hasGpu ? { threads, same: true } : undefined);
-      if (cell) {
-        await page.getByRole("grid").first().focus();
+      for (const [i, cell] of cells.entries()) {
+        await page.getByRole("grid").nth(i).focus();
         await page.keyboard.press("ArrowDown");
-        expect(await page.getByRole("gridcell").first().getAttribute("aria-label")).toMatch(cell);
+        expect(await page.getByRole("gridcell").nth(i).getAttribute("aria-label")).toMatch(cell);
       }
     } finally {
       await page.close();
@@ -121,14 +121,17 @@ describe.skipIf(!consumers)("in Chromium", () => {
     }
   }
 
-  const VIEW = /query 1, key 0, 0\.33/;
-  const ELEMENT = /head 1, query cat, key the, 0\.33/;
+  const NONE = [];
+  const VIEW = [/query 1, key 0, 0\.33/];
+  const ELEMENT = [/head 1, query cat, key the, 0\.33/];
+  // One of them takes tensors, the other strings.
+  const ELEMENTS = [...ELEMENT, ...ELEMENT];
   const GPU = true;
   const VITE = [
     ["vite/index.html", VIEW, GPU],
-    ["vite/worker.html", null, GPU],
-    ["vite/react.html", ELEMENT],
-    ["vite/svelte.html", ELEMENT],
+    ["vite/worker.html", NONE, GPU],
+    ["vite/react.html", ELEMENTS],
+    ["vite/svelte.html", ELEMENTS],
   ];
 
   test("pages without a bundler: modules, classic scripts", async () => {
@@ -143,7 +146,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
   });
 
   test("a strict Content-Security-Policy, attnscope/slim and a worker of one's own", async () => {
-    await openServed(consumers, STRICT, [["pages/strict.html", null]]);
+    await openServed(consumers, STRICT, [["pages/strict.html", NONE]]);
   });
 
   test("Vite's server: a page, a worker, React, Svelte", async () => {

@@ -2,6 +2,7 @@
 import type { FrameMessage } from "attnscope/elements";
 import { untrack } from "svelte";
 import type { Bench } from "./bench.svelte.ts";
+import { preferredLanguage } from "./language.ts";
 import { fromLink } from "./link.ts";
 import { placeOf } from "./place.svelte.ts";
 import { Unreadable } from "./reader.ts";
@@ -33,9 +34,10 @@ export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
     if (source !== parent || typeof data?.attnscope !== "object") return;
     const { state, language, theme } = data.attnscope;
     if (typeof state === "string") void open(state);
-    const spoken = LANGUAGES.find(({ value }) => value === language);
-    if (spoken) void speak(spoken.value);
-    if (THEMES.includes(theme)) dress(theme);
+    const spoken = language === null ? preferredLanguage() : LANGUAGES.find(({ value }) => value === language)?.value;
+    if (spoken) void speak(spoken);
+    const dressed = theme === null ? "system" : theme;
+    if (THEMES.includes(dressed)) dress(dressed);
   });
 
   // What the page opens with is no news, nor is its first picture.

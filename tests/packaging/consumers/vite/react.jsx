@@ -12,7 +12,14 @@ function App() {
     return () => made.then((engine) => engine.destroy());
   }, []);
   globalThis.answer = given;
-  return given && <attn-heads tokens={["the", "cat"]} weights={attnscope.tensor(given.weights, [2, 2])} />;
+  if (!given) return null;
+  const text = JSON.stringify([given.weights.slice(0, 2), given.weights.slice(2)]);
+  return (
+    <>
+      <attn-heads tokens={["the", "cat"]} weights={attnscope.tensor(given.weights, [2, 2])} />
+      <attn-heatmap tokens="the cat" key-tokens="the cat" weights={text} head="0" />
+    </>
+  );
 }
 
 createRoot(document.querySelector("#app")).render(<App />);
