@@ -1,10 +1,10 @@
-import { AttnError, invalidOption } from "./errors.ts";
+import { invalidOption } from "./errors.ts";
 import type { HeadLabel, MaskEffect, Moved } from "./generated.ts";
 import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { type AttentionForwardOptions, MultiHeadAttention, Weighted } from "./modules.ts";
 import { given } from "./options.ts";
-import { isList, isTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { invalid, isList, isTensor, notNumbers, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import type { WatchOptions } from "./watch.ts";
 
 /** Where the queries stand among the keys. */
@@ -121,12 +121,9 @@ export class Analysis {
     const { residual = true } = given(options, ["residual"]);
     if (typeof residual !== "boolean") throw invalidOption("residual", residual, "true or false");
     if (!Array.isArray(weights)) {
-      const [found, expected] = [
-        isTensor(weights) ? "one tensor" : String(weights),
-        "an array of tensors, one a layer",
-      ];
-      const details = { argument: "weights", path: [], found, expected };
-      throw new AttnError("invalid_tensor", `weights: found ${found}, expected ${expected}`, details);
+      const expected = "an array of tensors, one a layer";
+      if (isTensor(weights)) throw invalid("weights", [], "one tensor", expected);
+      throw notNumbers("weights", [], weights, expected);
     }
     const layers = weights.map((layer, i) => toTensor(layer, `weights[${i}]`));
     return this.#link.call({ op: "rollout", weights: layers, residual });

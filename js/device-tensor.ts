@@ -2,6 +2,7 @@
 import type { DeviceLook, DeviceMatrix, DeviceTensor, Survey } from "./device.ts";
 import { AttnError } from "./errors.ts";
 import type { Link } from "./link.ts";
+import { shown } from "./shown.ts";
 import type { Tensor } from "./tensor.ts";
 import type { LeftStage } from "./trace.ts";
 
@@ -19,7 +20,7 @@ export function deviceTensor(
     at(index) {
       const expected = `one of ${own[0]} entries`;
       if (own.length < 3 || !(Number.isInteger(index) && index >= 0 && index < (own[0] as number)))
-        throw new AttnError("shape_mismatch", `index: found ${index}, expected ${expected}`, {
+        throw new AttnError("shape_mismatch", `index: found ${shown(index)}, expected ${expected}`, {
           found: index,
           expected,
         });

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "./generated.ts";
+import { shown } from "./shown.ts";
 
 /** What an error knows beside its message, such as `{ dModel: 10, nHeads: 4 }` or `{ path: [2, 5], found: "abc" }`. */
 export type ErrorDetails = Readonly<Record<string, unknown>>;
@@ -41,10 +42,10 @@ export interface ErrorCodes {
     expected?: string;
   };
   /**
-   * There is no engine to ask: none was created yet, or the trace comes from a file. Await `createEngine()`, or run the pass again. Or what
-   * `engine.analysis` and `engine.ops` need could not be loaded; the next call tries again.
+   * There is no engine to ask: none was created yet, or the trace comes from a file. Await `createEngine()`, or run the pass again. Or `part`
+   * of the package could not be loaded, `from` its address where that is known; the next call tries again.
    */
-  no_engine: { found?: string };
+  no_engine: { part?: string; from?: string; found?: string };
   /** The engine was destroyed, or the pass forgotten by `dispose()`. Make a new one. */
   disposed: object;
   /**
@@ -85,6 +86,13 @@ export class AttnError extends Error {
   }
 }
 
+/** The refusal of a part of the package that could not be loaded from its address, where it has one. */
+export function notLoaded(part: string, from: string | undefined, reason: unknown): AttnError {
+  const found = String(reason);
+  const message = `${part} could not be loaded${from ? ` from ${from}` : ""}: ${found}`;
+  return new AttnError("no_engine", message, { part, ...(from && { from }), found });
+}
+
 /** An error as it crosses between threads. */
 export interface PlainError {
   readonly code: ErrorCode;
@@ -100,10 +108,11 @@ export function plainError(thrown: unknown): PlainError | null {
 }
 
 export function invalidOption(option: string, found: unknown, expected: string): AttnError {
-  const shown = typeof found === "string" ? `"${found}"` : String(found);
-  return new AttnError("invalid_option", `option ${option}: found ${shown}, expected ${expected}`, {
-    option,
-    found: shown,
-    expected,
-  });
+  return refusedOption(option, shown(found), expected);
+}
+
+/** The same of what is told of in words. */
+export function refusedOption(option: string, found: string, expected: string): AttnError {
+  const details = { option, found, expected };
+  return new AttnError("invalid_option", `option ${option}: found ${found}, expected ${expected}`, details);
 }

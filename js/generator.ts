@@ -1,7 +1,8 @@
-import { invalidOption } from "./errors.ts";
+import { invalidOption, refusedOption } from "./errors.ts";
 import type { Draw } from "./host.ts";
 import type { Link } from "./link.ts";
 import { given } from "./options.ts";
+import { short } from "./shown.ts";
 import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 
 /**
@@ -28,7 +29,7 @@ export class Generator {
   /** The name of a generator where it lives; `invalid_option` for one of another engine. @internal */
   static idIn(link: Link, generator: Generator): number {
     if (generator.#link === link) return generator.#id;
-    throw invalidOption("generator", "a generator of another engine", "one of this engine");
+    throw refusedOption("generator", "a generator of another engine", "one of this engine");
   }
 
   /** `torch.rand(shape)`: uniform in [0, 1) */
@@ -49,7 +50,7 @@ export class Generator {
   /** `torch.nn.init.xavier_uniform_(torch.empty(shape))` for a matrix */
   async xavierUniform(shape: readonly number[]): Promise<Tensor> {
     product(shape);
-    if (shape.length !== 2) throw invalidOption("shape", `[${shape}]`, "two axes, [rows, columns]");
+    if (shape.length !== 2) throw refusedOption("shape", short(`[${shape}]`), "two axes, [rows, columns]");
     return { data: await this.#draw<Float32Array>("xavierUniform", [...shape]), shape: [...shape] };
   }
 

@@ -1,4 +1,4 @@
-import { AttnError, invalidOption } from "./errors.ts";
+import { AttnError, invalidOption, refusedOption } from "./errors.ts";
 import type {
   Mask as MaskRule,
   ForwardOptions as RustForwardOptions,
@@ -11,6 +11,7 @@ import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
 import { given } from "./options.ts";
 import { type ReuseOptions, sparesOf } from "./reuse.ts";
+import { shown } from "./shown.ts";
 import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
@@ -151,7 +152,7 @@ export class Weighted {
   static settings<T extends Drawn>(options: T): Omit<T, keyof Drawn> {
     const { seed, generator, ...settings } = given(options);
     if (seed !== undefined && generator !== undefined) {
-      throw invalidOption("generator", "a generator beside a seed", "one of them");
+      throw refusedOption("generator", "a generator beside a seed", "one of them");
     }
     if (generator !== undefined && !(generator instanceof Generator)) {
       throw invalidOption("generator", generator, "what engine.torchGenerator gives");
@@ -162,7 +163,7 @@ export class Weighted {
   /** The name of a module where it lives; `invalid_option` for one of another engine. @internal */
   static idIn(link: Link, module: Weighted): number {
     if (module.#link === link) return module.#id;
-    throw invalidOption("module", "a module of another engine", "one of this engine");
+    throw refusedOption("module", "a module of another engine", "one of this engine");
   }
 
   /**
@@ -203,7 +204,8 @@ export class Weighted {
       throw invalidOption("layer", layer, "a whole number of at least 0");
     }
     if (typeof dict !== "object" || dict === null) {
-      throw new AttnError("bad_state_dict", `found ${dict}, expected an object of tensors by name`, { found: dict });
+      const [found, expected] = [shown(dict), "an object of tensors by name"];
+      throw new AttnError("bad_state_dict", `found ${found}, expected ${expected}`, { found, expected });
     }
     if (typeof prefix !== "string") throw invalidOption("prefix", prefix, "how names begin");
     const entries = Object.entries(dict)

@@ -1,4 +1,4 @@
-import { invalidOption } from "./errors.ts";
+import { invalidOption, refusedOption } from "./errors.ts";
 
 /**
  * The options that a caller gave. An entry that is undefined means the default, as one that is missing does.
@@ -11,7 +11,7 @@ export function given<T extends object>(options: T, known?: readonly (keyof T)[]
   for (const name of Object.keys(chosen) as (keyof T & string)[]) {
     if (chosen[name] === undefined) delete chosen[name];
     else if (known && !known.includes(name)) {
-      throw invalidOption(name, "an unknown option", `one of ${known.join(", ")}`);
+      throw refusedOption(name, "an unknown option", `one of ${known.join(", ")}`);
     }
   }
   return chosen;

@@ -1,4 +1,5 @@
 import { AttnError } from "./errors.ts";
+import { short, shown } from "./shown.ts";
 
 /** Row-major float32 numbers and their shape, outermost axis first. */
 export interface Tensor {
@@ -42,18 +43,18 @@ export function toTensor(value: TensorLike, argument = "tensor", kinds: readonly
     }
     shape.push(level.length);
   }
-  if (shape.length === 0) throw invalid(argument, [], shown(value), "a tensor or nested arrays of numbers");
+  if (shape.length === 0) throw notNumbers(argument, [], value, "a tensor or nested arrays of numbers");
   const data = new Float32Array(shape.reduce((size, axis) => size * axis, 1));
   const path: number[] = [];
   let filled = 0;
   const fill = (level: unknown): void => {
     const depth = path.length;
     if (depth === shape.length) {
-      if (!kinds.includes(typeof level)) throw invalid(argument, path, shown(level), `a ${kinds.join(" or a ")}`);
+      if (!kinds.includes(typeof level)) throw notNumbers(argument, path, level, `a ${kinds.join(" or a ")}`);
       data[filled++] = level as number;
       return;
     }
-    if (!isList(level)) throw invalid(argument, path, shown(level), `an array of ${shape[depth]}`);
+    if (!isList(level)) throw notNumbers(argument, path, level, `an array of ${shape[depth]}`);
     if (level.length !== shape[depth]) {
       throw invalid(argument, path, `an array of ${level.length}`, `an array of ${shape[depth]}, as the first`);
     }
@@ -78,7 +79,7 @@ export function copied({ data, shape }: Tensor): Tensor {
 
 /** With the user's own numbers, where they are float32. */
 function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "tensor"): Tensor {
-  if (!isList(data)) throw invalid(argument, [], shown(data), "an array of numbers");
+  if (!isList(data)) throw notNumbers(argument, [], data, "an array of numbers");
   if (!Array.isArray(shape) || shape.length === 0) {
     throw invalid(argument, [], `shape ${shown(shape)}`, "a shape of at least one axis");
   }
@@ -89,12 +90,17 @@ function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "t
   });
   const size = shape.reduce((size, axis) => size * axis, 1);
   if (data.length !== size) {
-    throw invalid(argument, [], `${data.length} numbers`, `${size} numbers for shape [${shape.join(", ")}]`);
+    throw invalid(
+      argument,
+      [],
+      `${data.length} numbers`,
+      `${size} numbers for shape ${short(`[${shape.join(", ")}]`)}`,
+    );
   }
   // The cells of a typed array are all of one kind.
   const toCheck = ArrayBuffer.isView(data) ? 1 : data.length;
   for (let i = 0; i < toCheck; i++) {
-    if (typeof data[i] !== "number") throw invalid(argument, [i], shown(data[i]), "a number");
+    if (typeof data[i] !== "number") throw notNumbers(argument, [i], data[i], "a number");
   }
   return { data: data instanceof Float32Array ? data : new Float32Array(data), shape: [...shape] };
 }
@@ -108,16 +114,20 @@ export function isList(value: unknown): value is ArrayLike<unknown> {
   return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
 }
 
-function shown(value: unknown): string {
-  return typeof value === "string" ? value : Array.isArray(value) ? `an array of ${value.length}` : String(value);
+/** A refusal of what was found at a place in the arrays. */
+export function invalid(
+  argument: string,
+  path: readonly number[],
+  found: string,
+  expected: string,
+  said = found,
+): AttnError {
+  const place = path.length > 0 ? `${argument}[${path.join("][")}]` : argument;
+  const details = { argument, path, found, expected };
+  return new AttnError("invalid_tensor", `${place}: found ${said}, expected ${expected}`, details);
 }
 
-function invalid(argument: string, path: readonly number[], found: string, expected: string): AttnError {
-  const place = path.length > 0 ? `${argument}[${path.join("][")}]` : argument;
-  return new AttnError("invalid_tensor", `${place}: found ${found}, expected ${expected}`, {
-    argument,
-    path,
-    found,
-    expected,
-  });
+/** The same of a value, whose details give a word as it is. */
+export function notNumbers(argument: string, path: readonly number[], value: unknown, expected: string): AttnError {
+  return invalid(argument, path, typeof value === "string" ? short(value) : shown(value), expected, shown(value));
 }

@@ -29,7 +29,9 @@ const bundles = await build([
       codeSplitting: false,
       minify: true,
       banner: `${NOTICE}
-var attnscopeHome = globalThis.document?.currentScript && new URL("../dist/global.js", document.currentScript.src).href;`,
+var attnscopeHome = globalThis.document?.currentScript?.src;
+// A CDN gives this file for the package's name too.
+attnscopeHome &&= new URL((/\\.js([?#]|$)/.test(attnscopeHome) ? ".." : attnscopeHome) + "/dist/global.js", attnscopeHome).href;`,
     },
   },
   {
@@ -60,7 +62,7 @@ const { output } = await build({
     format: "esm",
     chunkFileNames: "shared-[name].js",
     // Small, and of use to every entry: a file for each would be one more to wait for.
-    codeSplitting: { groups: [{ name: "tensors", test: /[\\/]dist[\\/](errors|tensor|selection)\.js$/ }] },
+    codeSplitting: { groups: [{ name: "tensors", test: /[\\/]dist[\\/](errors|shown|tensor|selection)\.js$/ }] },
   },
   write: false,
 });
