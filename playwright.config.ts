@@ -42,7 +42,7 @@ const projects = [
   {
     name: "Firefox",
     browser: "Firefox",
-    testMatch: /(main-path|golden|threads|page|state|numbers|cross)\.spec\.ts/,
+    testMatch: /(loading|main-path|golden|threads|page|state|numbers|cross)\.spec\.ts/,
     // Axe finds the same in Chromium, and of a download or of what a made-up event pastes Playwright tells nothing here.
     grepInvert: /axe finds|too large for a link|no number is told/,
     use: {

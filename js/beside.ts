@@ -3,11 +3,14 @@ import type { Helper } from "./threads.ts";
 
 /** The package's own engine, analysis, files, script for graphics processors, and worker. */
 export interface Beside {
-  engine(): URL;
+  engine(): URL | undefined;
   analysis(): URL | undefined;
   files(): URL | undefined;
   gpu(): URL | undefined;
-  worker(): Worker;
+  /** The ways to make a worker, the next where one does not load. */
+  workers(): readonly (() => Worker)[];
+  /** Where the worker's script lies, unless a bundler moved it. */
+  workerAddress(): string | undefined;
   /** A worker that helps the engine in this thread. */
   helper(): Helper;
 }
@@ -17,22 +20,46 @@ const here = import.meta.url;
 
 // Asked for late: a script out of a Blob has no address that another file could stand beside.
 export const beside: Beside = {
-  engine: () =>
-    hasRelaxedSimd() && hasSharedMemory()
+  engine: () => {
+    if (!URL.canParse(".", import.meta.url)) return undefined;
+    return hasRelaxedSimd() && hasSharedMemory()
       ? new URL("./wasm/attnscope_relaxed.wasm", import.meta.url)
-      : new URL("./wasm/attnscope_simd128.wasm", import.meta.url),
+      : new URL("./wasm/attnscope_simd128.wasm", import.meta.url);
+  },
   analysis: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_analysis.wasm", import.meta.url) : undefined,
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
   gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
-  worker: () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" }),
+  workers: () => (isElsewhere() ? [worker, importing] : [worker]),
+  workerAddress: () => (URL.canParse(".", here) ? new URL("./worker.js", here).href : undefined),
   helper: () => {
     const ofNode = globalThis.process?.getBuiltinModule?.("node:worker_threads");
     // What the process was started with may be for its own script alone.
-    return ofNode ? new ofNode.Worker(new URL("./worker.js", here), { execArgv: [] }) : beside.worker();
+    return ofNode
+      ? new ofNode.Worker(new URL("./worker.js", here), { execArgv: [] })
+      : isElsewhere()
+        ? importing()
+        : worker();
   },
 };
+
+const worker = () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });
+
+/** Whether this script is of another origin than the page, as from a CDN. What webpack takes for its address is none. */
+function isElsewhere(): boolean {
+  return URL.canParse(here) && !here.startsWith("file:") && new URL(here).origin !== globalThis.origin;
+}
+
+/** The script of the workers below. They make their helpers of it, so that it stays. */
+let importer: string | undefined;
+
+/** A worker's own script must be of the page's origin; what it imports need not. */
+function importing(): Worker {
+  const text = `import ${JSON.stringify(beside.workerAddress())};`;
+  importer ??= URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  return new Worker(importer, { type: "module", name: "attnscope" });
+}
 
 let isThere: boolean | undefined;
 

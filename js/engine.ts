@@ -1,7 +1,8 @@
+import { inFull, isAddress } from "./address.ts";
 import { Analysis } from "./analysis.ts";
 import type { BackendInfo, BackendOption } from "./backend-info.ts";
 import type { Beside } from "./beside.ts";
-import { AttnError, invalidOption } from "./errors.ts";
+import { AttnError, invalidOption, notLoaded } from "./errors.ts";
 import {
   BUILD,
   type FileFormat,
@@ -25,10 +26,11 @@ import {
 import { Ops } from "./ops.ts";
 import { given } from "./options.ts";
 import { type ReuseOptions, sparesOf } from "./reuse.ts";
-import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { kindOf } from "./shown.ts";
+import { lentTensor, notNumbers, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
-import { type HostOptions, Remote, type Transport } from "./transport.ts";
-import { glue, load, throwTyped, type WasmSource } from "./wasm.ts";
+import { type HostOptions, Remote, type Transport, WORKER } from "./transport.ts";
+import { glue, isModule, load, throwTyped, WASM, type WasmSource } from "./wasm.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** How an engine is made. */
@@ -141,31 +143,46 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   if (typeof worker !== "boolean" && typeof worker !== "function") {
     throw invalidOption("worker", worker, "true, false or a function that makes a Worker");
   }
-  const isAddress = typeof gpu === "string" || gpu instanceof URL;
-  if (gpu !== undefined && !(isAddress && URL.canParse(gpu, globalThis.location?.href))) {
+  const script = isAddress(gpu) ? inFull(gpu) : gpu;
+  if (script !== undefined && typeof script !== "string")
     throw invalidOption("gpu", gpu, "the address of attnscope/gpu");
-  }
-  const make = worker === true ? own?.worker : worker;
-  if (make === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
-  if (make && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
-  const engine = wasm ?? own?.engine();
-  if (engine == null) throw invalidOption("wasm", wasm, "a .wasm of this package: an address, bytes or a module");
-  const settings = { backend, gpu: gpu && absolute(gpu), threads, maxBytes, analysisWasm, filesWasm };
+  const ways = worker === true ? own?.workers() : worker === false ? [] : [worker];
+  if (ways === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
+  if (worker && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
+  const engine = sourceOf("wasm", wasm ?? own?.engine());
+  if (engine === undefined) throw invalidOption("wasm", wasm, WASM);
+  const settings = {
+    backend,
+    gpu: script,
+    threads,
+    maxBytes,
+    analysisWasm: sourceOf("analysisWasm", analysisWasm),
+    filesWasm: sourceOf("filesWasm", filesWasm),
+  };
   // The worker's script, or that of an engine in this thread, comes while the WebAssembly does.
-  const made = make && madeBy(make);
   const loading = load(engine, wasm != null);
-  const transport = made ? await Remote.start(made, loading, settings) : await local(loading, settings, own);
+  loading.catch(() => {});
+  const from = worker === true ? own?.workerAddress() : undefined;
+  const makers = ways.map((make) => () => madeBy(make, from));
+  const transport = worker ? await Remote.start(makers, from, loading, settings) : await local(loading, settings, own);
   return new Engine(new Link(transport, maxBytes));
 }
 
-/** An address said in full: a worker's own is another. */
-function absolute(address: string | URL): string {
-  return new URL(address, globalThis.location?.href).href;
+/** A part of the package as the caller gave it, its address said in full. @throws AttnError `invalid_option` */
+function sourceOf(option: string, source: WasmSource | undefined): WasmSource | undefined {
+  if (source === undefined) return source;
+  const found = isAddress(source) ? inFull(source) : source;
+  const isGood = typeof found === "string" || ArrayBuffer.isView(found) || /^(Shared)?ArrayBuffer$/.test(kindOf(found));
+  if (found !== null && (isGood || isModule(found))) return found;
+  throw invalidOption(option, source, WASM);
 }
 
 /** A page whose engine lives in a worker does without it. The thread of a page may not wait for others. */
 async function local(loading: Promise<unknown>, settings: HostOptions, own: Beside | null): Promise<Transport> {
-  const [{ Local }] = await Promise.all([import("./local.ts"), loading]);
+  const script = import("./local.ts").catch((reason: unknown) => {
+    throw notLoaded("the engine's script", undefined, reason);
+  });
+  const [{ Local }] = await Promise.all([script, loading]);
   return Local.start(settings, typeof document === "undefined" ? own?.helper : undefined);
 }
 
@@ -178,8 +195,13 @@ function processors(): number {
   );
 }
 
-function madeBy(factory: () => Worker): Worker {
-  const worker = factory();
+function madeBy(factory: () => Worker, from: string | undefined): Worker {
+  let worker: unknown;
+  try {
+    worker = factory();
+  } catch (reason) {
+    throw notLoaded(WORKER, from, reason);
+  }
   if (worker instanceof Worker) return worker;
   throw invalidOption("worker", worker, "a function that makes a Worker");
 }
@@ -377,7 +399,8 @@ export class Engine {
   }
 
   /**
-   * The tensors of a file by name; the format is found from the bytes where it is not given. A tensor alone is called "tensor";
+   * The tensors of a file by name, of its bytes, its text, or the `File` that somebody chose; the format is found from the bytes where
+   * it is not given. A tensor alone is called "tensor";
    * in nested dicts a name is the keys between dots. What is no tensor is left out, and a pickle can run nothing.
    *
    * ```ts
@@ -385,14 +408,16 @@ export class Engine {
    * console.log(tensor.shape); // [ 2, 2 ]
    * ```
    *
-   * @throws AttnError `bad_file` with the place (`offset`, or `line` and `column`), `too_large`, `invalid_option`
+   * @throws AttnError `bad_file` with the place (`offset`, or `line` and `column`), `too_large`, `invalid_option`, `no_engine`
    */
   async readTensors(
-    file: Uint8Array | ArrayBuffer | string,
+    file: Uint8Array | ArrayBuffer | Blob | string,
     options: { format?: FileFormat } = {},
   ): Promise<Record<string, Tensor>> {
     const { format } = given(options, ["format"]);
-    const bytes = fileBytes(file);
+    const read = bytesOf(file);
+    // What is at hand goes to the engine in the order of the calls.
+    const bytes = read instanceof Uint8Array ? read : await read;
     return Object.fromEntries(
       await this.#link.call<[string, Tensor][]>({ op: "readTensors", bytes, format: format && named(format) }),
     );
@@ -406,9 +431,12 @@ export class Engine {
    * console.log(Object.keys(await engine.readTensors(bytes))); // [ 'weights' ]
    * ```
    *
-   * @throws AttnError `invalid_option`, `invalid_tensor`, `shape_mismatch`
+   * @throws AttnError `invalid_option`, `invalid_tensor`, `shape_mismatch`, `no_engine`
    */
   async writeTensors(tensors: Readonly<Record<string, TensorLike>>, format: FileFormat): Promise<Uint8Array> {
+    if (typeof tensors !== "object" || tensors === null) {
+      throw notNumbers("tensors", [], tensors, "an object of tensors by name");
+    }
     const entries = Object.entries(tensors).map(([name, value]): [string, Tensor] => [name, toTensor(value, name)]);
     return this.#link.call({ op: "writeTensors", entries, format: named(format) });
   }
@@ -425,10 +453,24 @@ function named(format: FileFormat): FileFormat {
   throw invalidOption("format", format, "the name of a format");
 }
 
-function fileBytes(file: unknown): Uint8Array {
+/** Of objects of whichever realm. */
+function bytesOf(file: unknown): Uint8Array | Promise<Uint8Array> {
   if (typeof file === "string") return new TextEncoder().encode(file);
-  if (file instanceof ArrayBuffer) return new Uint8Array(file);
-  if (file instanceof Uint8Array) return file;
-  const [found, expected] = [String(file), "a Uint8Array, an ArrayBuffer or text"];
-  throw new AttnError("bad_file", `file: found ${found}, expected ${expected}`, { found, expected });
+  switch (kindOf(file)) {
+    case "ArrayBuffer":
+      return new Uint8Array(file as ArrayBuffer);
+    case "Uint8Array": {
+      const { buffer, byteOffset, byteLength } = file as Uint8Array;
+      return new Uint8Array(buffer, byteOffset, byteLength);
+    }
+    case "Blob":
+    case "File":
+      return (file as Blob).arrayBuffer().then(
+        (buffer) => new Uint8Array(buffer),
+        (reason) => {
+          throw new AttnError("bad_file", `the file could not be read: ${reason}`, { found: String(reason) });
+        },
+      );
+  }
+  throw invalidOption("file", file, "a Uint8Array, an ArrayBuffer, a Blob or text");
 }

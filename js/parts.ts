@@ -1,9 +1,9 @@
 // WebAssembly beside the engine's: modules of their own, each loaded in the engine's realm when it is first needed.
-import { AttnError, invalidOption, plainError } from "./errors.ts";
+import { AttnError, invalidOption, notLoaded, plainError } from "./errors.ts";
 import type { ErrorCode } from "./generated.ts";
 import initAnalysis, * as analysisGlue from "./wasm/attnscope_analysis.js";
 import initFiles, * as filesGlue from "./wasm/attnscope_files.js";
-import { compile, type WasmSource } from "./wasm.ts";
+import { addressOf, compile, type WasmSource } from "./wasm.ts";
 
 /** Where they come from, by the options that say it. */
 export interface PartSources {
@@ -21,7 +21,6 @@ type Init = (options: { module_or_path: WebAssembly.Module }) => Promise<unknown
 interface Naming {
   readonly option: keyof PartSources;
   readonly name: string;
-  readonly unloaded: ErrorCode;
   readonly crashed: ErrorCode;
 }
 
@@ -39,14 +38,14 @@ class Part<G extends Glue> {
 
   /** @throws AttnError */
   async run<T>(sources: PartSources, run: (glue: G) => T): Promise<T> {
-    const { option, name, unloaded, crashed } = this.#naming;
+    const { option, name, crashed } = this.#naming;
     const source = sources[option];
     if (source === undefined) throw invalidOption(option, source, `the .wasm of this package that is ${name}`);
     this.#ready ??= compile(source)
       .then((module) => this.#init({ module_or_path: module }))
       .catch((reason: unknown) => {
         this.#ready = undefined;
-        throw new AttnError(unloaded, `${name} could not be loaded: ${reason}`, { found: String(reason) });
+        throw notLoaded(name, addressOf(source), reason);
       });
     await this.#ready;
     try {
@@ -65,7 +64,6 @@ class Part<G extends Glue> {
 export const analysis = new Part(initAnalysis, analysisGlue, {
   option: "analysisWasm",
   name: "the analysis",
-  unloaded: "no_engine",
   crashed: "engine_crashed",
 });
 
@@ -73,6 +71,5 @@ export const analysis = new Part(initAnalysis, analysisGlue, {
 export const files = new Part(initFiles, filesGlue, {
   option: "filesWasm",
   name: "the reader of files",
-  unloaded: "bad_file",
   crashed: "bad_file",
 });

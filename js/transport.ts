@@ -1,11 +1,10 @@
 // One way to call the engine, whether it lives in a worker, as here, or in this thread, as in local.ts.
 import { type BackendInfo, type BackendOption, CPU } from "./backend-info.ts";
-import { AttnError, type PlainError } from "./errors.ts";
+import { AttnError, invalidOption, notLoaded, type PlainError } from "./errors.ts";
 import type { Request } from "./host.ts";
 import type { PartSources } from "./parts.ts";
 import { copied, isTensor } from "./tensor.ts";
 import type { Join } from "./threads.ts";
-import type { WasmSource } from "./wasm.ts";
 import type { Watch } from "./watch.ts";
 
 export interface Transport {
@@ -46,6 +45,9 @@ function typed({ code, message, details }: PlainError): AttnError {
   return new AttnError(code, message, details);
 }
 
+/** What errors call it. */
+export const WORKER = "the engine's worker";
+
 interface Call {
   readonly id: number;
   readonly request: Request;
@@ -53,6 +55,9 @@ interface Call {
   resolve(value: never): void;
   reject(reason: unknown): void;
 }
+
+/** For a script that is slow to come; one that answers nothing by then runs something else. */
+const PATIENCE = 60_000;
 
 /** The engine in a worker. */
 export class Remote implements Transport {
@@ -69,29 +74,65 @@ export class Remote implements Transport {
     this.#worker = worker;
   }
 
-  /** @throws AttnError `gpu_unavailable`, and what stopped the WebAssembly from loading */
-  static start(worker: Worker, loading: Promise<WebAssembly.Module>, options: HostOptions): Promise<Remote> {
+  /**
+   * In the first worker that loads: of a script of another origin some browsers throw, and some tell later. `from` is the address of the
+   * script, where it is known.
+   *
+   * @throws AttnError `no_engine`, `gpu_unavailable`
+   */
+  static async start(
+    makers: readonly (() => Worker)[],
+    from: string | undefined,
+    loading: Promise<WebAssembly.Module>,
+    options: HostOptions,
+  ): Promise<Remote> {
+    const [make, ...others] = makers as [() => Worker];
+    try {
+      return await Remote.#in(make(), from, loading, options);
+    } catch (reason) {
+      const isUnloaded = reason instanceof AttnError && reason.details.part === WORKER;
+      if (isUnloaded && others.length > 0) return Remote.start(others, from, loading, options);
+      throw reason;
+    }
+  }
+
+  static #in(
+    worker: Worker,
+    from: string | undefined,
+    loading: Promise<WebAssembly.Module>,
+    options: HostOptions,
+  ): Promise<Remote> {
     const remote = new Remote(worker);
     return new Promise((resolve, reject) => {
-      const stop = (reason: unknown) => {
+      let late: ReturnType<typeof setTimeout> | undefined;
+      let isReady = false;
+      const stop = (error: AttnError) => {
+        clearTimeout(late);
         worker.terminate();
-        reject(reason);
-      };
-      const fail = (error: AttnError) => {
         remote.#die(error);
-        stop(error);
+        reject(error);
       };
-      worker.onmessage = ({ data }: MessageEvent<WorkerReply>) => {
-        if ("ready" in data) resolve(remote);
-        else if ("failed" in data) fail(typed(data.failed));
+      const unloaded = (reason: string) => stop(notLoaded(WORKER, from, reason));
+      worker.onmessage = ({ data: said }: MessageEvent<unknown>) => {
+        // Another script may say anything.
+        const data: WorkerReply = Object(said);
+        if ("ready" in data) {
+          clearTimeout(late);
+          isReady = true;
+          resolve(remote);
+        } else if ("failed" in data) stop(typed(data.failed));
         else if ("info" in data) remote.info = data.info;
         else remote.#hear(data);
       };
-      worker.onerror = ({ message = "not loaded" }) => {
-        fail(new AttnError("engine_crashed", `the engine's worker failed: ${message}`));
+      worker.onerror = ({ message }) => {
+        if (isReady) stop(new AttnError("engine_crashed", `${WORKER} failed: ${message}`));
+        else unloaded(message ?? "its script is not there, or a policy forbids it");
       };
-      const [analysisWasm, filesWasm] = [options.analysisWasm, options.filesWasm].map(inFull);
-      loading.then((module) => remote.#post({ start: { ...options, module, analysisWasm, filesWasm } }), stop);
+      const start = (module: WebAssembly.Module) => {
+        remote.#post({ start: { ...options, module } });
+        late = setTimeout(unloaded, PATIENCE, "it does not answer, as attnscope/worker does");
+      };
+      loading.then(start).catch(stop);
     });
   }
 
@@ -134,7 +175,7 @@ export class Remote implements Transport {
         this.#post({ id, request, isWatched: watch.onProgress !== undefined }, movedWith(request));
       } catch (reason) {
         this.#sent.delete(call.id);
-        call.reject(reason);
+        call.reject(invalidOption("options", String(reason), "what can be sent to a worker"));
       }
     }
   }
@@ -161,11 +202,6 @@ export class Remote implements Transport {
     this.#sent.clear();
     this.#queue = [];
   }
-}
-
-/** An address said in full, for the worker's own is another; bytes and modules as they are. */
-function inFull(source: WasmSource | undefined): WasmSource | undefined {
-  return typeof source === "string" || source instanceof URL ? new URL(source, location.href).href : source;
 }
 
 /** The request with copies of a pass's inputs, for later. */

@@ -1,6 +1,8 @@
 // The only importer of the generated glue. The engine's WebAssembly is instantiated once a realm, and again after a crash.
-import { AttnError, invalidOption, plainError } from "./errors.ts";
+import { isAddress } from "./address.ts";
+import { AttnError, notLoaded, plainError, refusedOption } from "./errors.ts";
 import { BUILD } from "./generated.ts";
+import { kindOf } from "./shown.ts";
 import init, * as bindings from "./wasm/attnscope.js";
 
 /** @internal */
@@ -14,8 +16,13 @@ let ready: WebAssembly.Module | undefined;
 let instances = 0;
 let crashed = false;
 
-/** Makes the glue usable in this realm and gives the compiled module, which another realm can use too. */
-export async function load(source: WasmSource, isGiven = true): Promise<WebAssembly.Module> {
+/**
+ * Makes the glue usable in this realm and gives the compiled module, which another realm can use too. `isGiven` says that the caller
+ * chose it.
+ *
+ * @throws AttnError `no_engine`, `invalid_option`
+ */
+export async function load(source: WasmSource, isGiven: boolean): Promise<WebAssembly.Module> {
   loading ??= start(source, isGiven).catch((reason: unknown) => {
     loading = undefined;
     throw reason;
@@ -38,26 +45,37 @@ async function start(source: WasmSource, isGiven: boolean): Promise<WebAssembly.
     ready = module;
     return module;
   } catch (reason) {
-    if (!isGiven) throw reason;
-    throw invalidOption("wasm", String(reason), "a .wasm of this package: an address, bytes or a module");
+    if (isGiven && !isAddress(source)) throw refusedOption("wasm", String(reason), WASM);
+    throw notLoaded("the engine", addressOf(source), reason);
   }
 }
 
-/** @internal */
+/** What an option of WebAssembly may be. */
+export const WASM = "a .wasm of this package: an address, bytes or a module";
+
+export function addressOf(source: WasmSource): string | undefined {
+  return isAddress(source) ? String(source) : undefined;
+}
+
+/** An address is one said in full. @internal */
 export async function compile(source: WasmSource): Promise<WebAssembly.Module> {
-  if (source instanceof WebAssembly.Module) return source;
-  if (typeof source !== "string" && !(source instanceof URL)) return WebAssembly.compile(source);
-  const url = new URL(source, globalThis.location?.href);
+  if (!isAddress(source)) return isModule(source) ? source : WebAssembly.compile(source);
+  const url = new URL(source);
   if (url.protocol === "file:" && typeof process !== "undefined") {
     const { readFile } = process.getBuiltinModule("node:fs/promises");
     return WebAssembly.compile(new Uint8Array(await readFile(url)));
   }
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${response.statusText}`);
+  if (!response.ok) throw new Error(`status ${response.status} ${response.statusText}`);
   // Some servers do not know WebAssembly's media type, without which it cannot be compiled while it arrives.
   return response.headers.get("Content-Type")?.startsWith("application/wasm")
     ? WebAssembly.compileStreaming(response)
     : WebAssembly.compile(await response.arrayBuffer());
+}
+
+/** Of whichever realm. */
+export function isModule(source: unknown): source is WebAssembly.Module {
+  return kindOf(source) === "WebAssembly.Module";
 }
 
 /** What another thread needs to compute in the same memory. */

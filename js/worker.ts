@@ -16,7 +16,7 @@ let host: Host | undefined;
 scope.onmessage = async ({ data }) => {
   if ("start" in data) {
     try {
-      await load(data.start.module);
+      await load(data.start.module, false);
       const backend = await Backend.start(data.start, again, (info) => scope.postMessage({ info }));
       host = new Host(backend, data.start.maxBytes, data.start);
       scope.postMessage({ ready: true });

@@ -1,6 +1,6 @@
 // The WebAssembly beside the engine's: what is said where it is not given or not what it should be, and that calls keep their order.
 import { readFile } from "node:fs/promises";
-import { AttnError } from "attnscope";
+import { AttnError, mask, type TorchConvention } from "attnscope";
 import { createEngine, type Engine } from "attnscope/slim";
 import { expect, test } from "vitest";
 
@@ -27,17 +27,39 @@ async function caught(run: Promise<unknown>): Promise<AttnError> {
 const calls: [string, string, (engine: Engine) => Promise<unknown>][] = [
   ["analysisWasm", "no_engine", (engine) => engine.analysis.entropy(identity)],
   ["analysisWasm", "no_engine", (engine) => engine.ops.softmax(identity)],
-  ["filesWasm", "bad_file", (engine) => engine.readTensors("1,2", { format: "csv" })],
+  ["filesWasm", "no_engine", (engine) => engine.readTensors("1,2", { format: "csv" })],
   [
     "filesWasm",
-    "bad_file",
+    "no_engine",
     (engine) => engine.multiHeadAttention({ dModel: 2, nHeads: 1, bias: false }).loadStateDict(torchs),
   ],
 ];
 
+test("what the engine writes of a mask needs one", async () => {
+  const write = (convention: TorchConvention) => caught((async () => mask.causal().toTorch(convention))());
+  expect(await write("sdpa")).toMatchObject({ code: "no_engine" });
+  expect(await write("x" as never)).toMatchObject({ code: "invalid_option", details: { option: "convention" } });
+});
+
 test.each(calls)("a call that needs %s says so where it was not given", async (option, _, call) => {
   const error = await withEngine({}, (engine) => caught(call(engine)));
   expect(error).toMatchObject({ code: "invalid_option", details: { option } });
+});
+
+test.each(["wasm", "analysisWasm", "filesWasm"])(
+  "%s that is no address, bytes or module is refused",
+  async (option) => {
+    for (const source of [5, "a.wasm", "http://[", Promise.resolve(new Uint8Array()), {}]) {
+      const error = await caught(withEngine({ [option]: source }, async () => {}));
+      expect(error).toMatchObject({ code: "invalid_option", details: { option } });
+    }
+  },
+);
+
+test("an address where nothing lies is told of", async () => {
+  const from = new URL("nothing.wasm", import.meta.url).href;
+  const error = await withEngine({ filesWasm: from }, (engine) => caught(engine.readTensors("[[1]]")));
+  expect(error).toMatchObject({ code: "no_engine", details: { part: "the reader of files", from } });
 });
 
 // Each is loaded once.

@@ -1,2 +1,7 @@
 export const STRICT: string;
-export function serve(folder: string, policy?: string | null): Promise<{ address: string; close: () => void }>;
+export const ISOLATION: Record<string, string>;
+export function serve(
+  folder: string,
+  policy?: string | null,
+  headers?: Record<string, string>,
+): Promise<{ address: string; close: () => void }>;
