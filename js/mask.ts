@@ -1,4 +1,4 @@
-import { invalidOption } from "./errors.ts";
+import { invalidOption, refusedOption } from "./errors.ts";
 import { MAX_MASK_DEPTH, type MaskAxes, type Mask as MaskRule, type TorchConvention } from "./generated.ts";
 import { given } from "./options.ts";
 import { isList, type TensorLike, toTensor } from "./tensor.ts";
@@ -46,11 +46,18 @@ export class Mask {
    * // j = torch.arange(n_k)[None, :]  # keys
    * // attn_mask = j <= i  # True = may attend
    * ```
+   *
+   * @throws AttnError `invalid_option`; `no_engine` before the first engine was created, for the engine writes it
    */
   toTorch(convention: TorchConvention): string {
+    if (!CONVENTIONS.includes(convention)) {
+      throw invalidOption("convention", convention, CONVENTIONS.map((one) => `"${one}"`).join(", "));
+    }
     return throwTyped(() => glue().toTorch(this.rule, convention));
   }
 }
+
+const CONVENTIONS: readonly TorchConvention[] = ["sdpa", "mha", "additive"];
 
 const MOST_RULES = 4096;
 
@@ -145,7 +152,7 @@ export const mask = {
     const { data, shape } = toTensor(table, "table");
     const [buckets, heads] = shape;
     if (buckets === undefined || heads === undefined || shape.length !== 2) {
-      throw invalidOption("table", `shape [${shape}]`, "a matrix [buckets, heads]");
+      throw refusedOption("table", `shape [${shape}]`, "a matrix [buckets, heads]");
     }
     const rule = { buckets, heads, bidirectional, maxDistance: size("maxDistance", maxDistance, 1) };
     return new Mask({ relative: { table: floatBytes(data), ...rule } });

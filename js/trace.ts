@@ -2,12 +2,13 @@ import type { DeviceTensor } from "./device.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import type { Explanation, RemaskOptions as RustRemaskOptions, Stage } from "./generated.ts";
 import type { Mask } from "./mask.ts";
+import { short, shown } from "./shown.ts";
 import { isList, type Tensor, tensor } from "./tensor.ts";
 import type { WatchOptions } from "./watch.ts";
 
-/** Which layer of a stack; default 0. */
+/** Which layer of a stack. */
 export interface LayerOption {
-  /** Counted from 0. */
+  /** Counted from 0; default the first that has the stage. */
   layer?: number;
 }
 
@@ -105,7 +106,10 @@ export class Trace {
     this.#source = source;
   }
 
-  /** The names of a layer's stages, in order: input, query, ..., output. */
+  /**
+   * The names of all stages, in order: input, query, ..., output. Without a layer, of a stack each is that of the first layer that has it:
+   * of layer 0, but for `final_norm`, which the last one alone has.
+   */
   get stages(): Stage[] {
     return [...new Set(this.#stages.map(({ name }) => name))];
   }
@@ -116,15 +120,16 @@ export class Trace {
   }
 
   /** A stage's shape. @throws AttnError `no_such_stage` */
-  shape(name: Stage, { layer = 0 }: LayerOption = {}): readonly number[] {
+  shape(name: Stage, { layer }: LayerOption = {}): readonly number[] {
     const stage = this.#find(name, layer);
     return "tensor" in stage ? stage.tensor.shape : stage.shape;
   }
 
   /** A stage's numbers. @throws AttnError `no_such_stage`, also for one that a lazy pass left where it was computed */
-  stage(name: Stage, { layer = 0 }: LayerOption = {}): Tensor {
-    const stage = this.#find(name, layer);
+  stage(name: Stage, options: LayerOption = {}): Tensor {
+    const stage = this.#find(name, options.layer);
     if ("tensor" in stage) return stage.tensor;
+    const { layer } = stage;
     const message = `stage ${name} of layer ${layer} was left where it was computed; await trace.read("${name}") first`;
     throw new AttnError("no_such_stage", message, { stage: name, layer, available: this.#names(layer, true) });
   }
@@ -141,9 +146,10 @@ export class Trace {
    *
    * @throws AttnError `no_such_stage`, `disposed`, `gpu_lost`
    */
-  async read(name: Stage, { layer = 0 }: LayerOption = {}): Promise<Tensor> {
-    const stage = this.#find(name, layer);
+  async read(name: Stage, options: LayerOption = {}): Promise<Tensor> {
+    const stage = this.#find(name, options.layer);
     if ("tensor" in stage) return stage.tensor;
+    const { layer } = stage;
     const tensor = await this.#engine().read(name, layer);
     this.#stages[this.#stages.indexOf(stage)] = { name, layer, tensor };
     return tensor;
@@ -161,10 +167,10 @@ export class Trace {
    *
    * @throws AttnError `no_such_stage`
    */
-  drawable(name: Stage, { layer = 0 }: LayerOption = {}): Tensor | DeviceTensor {
-    const stage = this.#find(name, layer);
+  drawable(name: Stage, options: LayerOption = {}): Tensor | DeviceTensor {
+    const stage = this.#find(name, options.layer);
     if ("tensor" in stage) return stage.tensor;
-    return this.#engine().onDevice(stage, () => this.read(name, { layer }));
+    return this.#engine().onDevice(stage, () => this.read(name, stage));
   }
 
   /**
@@ -180,7 +186,8 @@ export class Trace {
    *
    * @throws AttnError `no_such_stage`, `shape_mismatch` for a cell that is not there, `no_engine` for a trace read from a file
    */
-  async explain(name: Stage, index: readonly number[], { layer = 0 }: LayerOption = {}): Promise<Explanation> {
+  async explain(name: Stage, index: readonly number[], options: LayerOption = {}): Promise<Explanation> {
+    const { layer } = this.#find(name, options.layer);
     const shape = this.shape(name, { layer });
     const cell: number[] = isList(index) ? Array.from(index as ArrayLike<number>) : [];
     const inside =
@@ -188,7 +195,10 @@ export class Trace {
       cell.every((at, axis) => Number.isInteger(at) && at >= 0 && at < (shape[axis] as number));
     if (!inside) {
       const expected = `a cell of ${name} [${shape.join(", ")}]`;
-      throw new AttnError("shape_mismatch", `index: found [${cell}], expected ${expected}`, { found: cell, expected });
+      throw new AttnError("shape_mismatch", `index: found ${short(`[${cell}]`)}, expected ${expected}`, {
+        found: cell,
+        expected,
+      });
     }
     return this.#engine().explain(name, layer, cell);
   }
@@ -242,7 +252,9 @@ export class Trace {
       throw new AttnError("bad_file", `the trace is not JSON: ${(reason as Error).message}`, { format: "json" });
     }
     if (parsed?.format !== "attnscope-trace/1" || !Array.isArray(parsed.stages)) {
-      throw new AttnError("bad_file", `found format ${parsed?.format}, expected attnscope-trace/1`, { format: "json" });
+      throw new AttnError("bad_file", `found format ${shown(parsed?.format)}, expected "attnscope-trace/1"`, {
+        format: "json",
+      });
     }
     const stages = parsed.stages.map((stage: Partial<TraceJson["stages"][number]> | null, i): KeptStage => {
       const { name, layer = -1, shape = [], data } = stage ?? {};
@@ -260,12 +272,13 @@ export class Trace {
     return this.#stages.some((stage) => "tensor" in stage && stage.tensor.data === data);
   }
 
-  #find(name: Stage, layer: number): KeptStage | LeftStage {
-    const found = this.#stages.find((stage) => stage.name === name && stage.layer === layer);
+  #find(name: Stage, layer: number | undefined): KeptStage | LeftStage {
+    const found = this.#stages.find((stage) => stage.name === name && (layer === undefined || stage.layer === layer));
     if (found) return found;
-    const available = this.#names(layer, false);
-    const message = `stage ${name} of layer ${layer} is not in the trace; available: ${available.join(", ") || "none"}`;
-    throw new AttnError("no_such_stage", message, { stage: name, layer, available });
+    const available = layer === undefined ? this.stages : this.#names(layer, false);
+    const place = layer === undefined ? "" : ` of layer ${layer}`;
+    const message = `stage ${name}${place} is not in the trace; available: ${available.join(", ") || "none"}`;
+    throw new AttnError("no_such_stage", message, { stage: name, layer: layer ?? 0, available });
   }
 
   #names(layer: number, areHere: boolean): Stage[] {

@@ -1,4 +1,5 @@
 import { invalidOption } from "./errors.ts";
+import { kindOf } from "./shown.ts";
 
 /** How a pass is watched and given up: options of every module's `forward`, of `scaledDotProductAttention` and of `trace.remask`. */
 export interface WatchOptions {
@@ -30,6 +31,6 @@ export function watchOf<Options extends WatchOptions>(options: Options): [Watch,
   const { onProgress, signal, ...rest } = options;
   if (onProgress != null && typeof onProgress !== "function")
     throw invalidOption("onProgress", onProgress, "a function");
-  if (signal != null && !(signal instanceof AbortSignal)) throw invalidOption("signal", signal, "an AbortSignal");
+  if (signal != null && kindOf(signal) !== "AbortSignal") throw invalidOption("signal", signal, "an AbortSignal");
   return [{ onProgress: onProgress ?? undefined, signal: signal ?? undefined }, rest];
 }

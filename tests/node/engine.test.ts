@@ -218,6 +218,31 @@ test("a trace as JSON keeps every number, NaN and infinity too", async () => {
   for (const name of back.stages) expect(back.stage(name)).toEqual(trace?.stage(name));
 });
 
+test("every name that a stack's trace lists is that of a stage, in some layer", async () => {
+  const x = await random(8, [3, 8]);
+  const sizes = { dModel: 8, nHeads: 2, finalNorm: true };
+  for (const nLayers of [1, 2, 3]) {
+    const decoded = await engine.decoder({ ...sizes, nLayers }).forward(x, x, { trace: true });
+    const encoded = await engine.transformer({ ...sizes, nLayers, normFirst: true }).forward(x, { trace: true });
+    for (const { trace } of [decoded, encoded]) {
+      const [last, before] = [{ layer: nLayers - 1 }, { layer: nLayers - 2 }];
+      expect(trace.nLayers).toBe(nLayers);
+      expect(trace.stages.at(-1)).toBe("final_norm");
+      for (const read of [trace, Trace.fromJSON(JSON.stringify(trace))]) {
+        for (const name of read.stages) {
+          const first = name === "final_norm" ? last : { layer: 0 };
+          expect(read.stage(name)).toEqual(trace.stage(name, first));
+          expect(read.shape(name)).toEqual(trace.shape(name, first));
+          expect(await read.read(name)).toEqual(read.drawable(name));
+        }
+        expect(() => read.stage("final_norm", before)).toThrow("final_norm");
+      }
+      const cell = [0, 1];
+      expect(await trace.explain("final_norm", cell)).toEqual(await trace.explain("final_norm", cell, last));
+    }
+  }
+});
+
 test("what is asked for is what comes back", async () => {
   const x = await random(6, [2, 5, 8]);
   const mha = engine.multiHeadAttention({ dModel: 8, nHeads: 2 });

@@ -195,7 +195,21 @@ const cases: Case[] = [
     { option: "axis", found: "2" },
   ],
   ["invalid_option", "an empty range", async () => engine.torchGenerator(0).randint(3, 3, [1]), { option: "high" }],
-  ["invalid_option", "a convention that is none", () => mask.causal().toTorch(untyped("numpy")), { found: '"numpy"' }],
+  [
+    "invalid_option",
+    "a convention that is none",
+    () => mask.causal().toTorch(untyped("numpy")),
+    { option: "convention", found: '"numpy"' },
+  ],
+  [
+    "invalid_tensor",
+    "nothing to be written",
+    () => engine.writeTensors(untyped(null), "npy"),
+    { argument: "tensors", found: "null" },
+  ],
+  ["invalid_tensor", "a word to be written", () => engine.writeTensors(untyped("npy"), "npy"), { found: "npy" }],
+  ["invalid_option", "no file", () => engine.readTensors(untyped(undefined)), { option: "file", found: "undefined" }],
+  ["invalid_option", "numbers for a file", () => engine.readTensors(untyped(new Float32Array(8))), { option: "file" }],
   ["invalid_tensor", "a ragged array", () => tensor([[1, 2], [3]]), { path: [1] }],
   [
     "invalid_tensor",
@@ -328,6 +342,79 @@ test("invalid_option: what is no address is none where a page has one of its own
     expect({ code, details }).toMatchObject({ code: "invalid_option", details: { option: "gpu" } });
   }
   vi.unstubAllGlobals();
+});
+
+test("no_engine: a worker that does not load, does not answer, or is not made, and what it says else", async () => {
+  vi.useFakeTimers();
+  class Script {
+    static latest: Script;
+    onmessage: ((event: { data: unknown }) => void) | null = null;
+    onerror: ((event: { message?: string }) => void) | null = null;
+    posted: object[] = [];
+    isEnded = false;
+    constructor() {
+      Script.latest = this;
+    }
+    postMessage(message: object) {
+      this.posted.push(message);
+    }
+    terminate() {
+      this.isEnded = true;
+    }
+  }
+  vi.stubGlobal("Worker", Script);
+  const start = () => caught(() => createEngine({ worker: () => untyped(new Script()) }));
+  const details = { part: "the engine's worker" };
+  try {
+    let refused = start();
+    await vi.waitUntil(() => Script.latest?.posted.length);
+    for (const data of ["another script", null, 7, { type: "log" }]) Script.latest.onmessage?.({ data });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await refused).toMatchObject({ code: "no_engine", details });
+    expect(Script.latest.isEnded).toBe(true);
+    refused = start();
+    Script.latest.onerror?.({ message: "SyntaxError" });
+    expect(await refused).toMatchObject({ code: "no_engine", details: { ...details, found: "SyntaxError" } });
+    refused = caught(() =>
+      createEngine({
+        worker: () => {
+          throw new RangeError("no more workers");
+        },
+      }),
+    );
+    expect(await refused).toMatchObject({ code: "no_engine", details: { found: "RangeError: no more workers" } });
+  } finally {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  }
+});
+
+test("an error tells of what it found in few words", async () => {
+  const long = "a".repeat(500);
+  const [numbers, matrix] = [new Float32Array(2e5), Array.from({ length: 500 }, () => Array(500).fill(1))];
+  const found: [() => unknown, string][] = [
+    [() => attention().forward(X, { mask: untyped(matrix) }), "an array of 500"],
+    [() => attention().forward(X, { mask: untyped(Object.create(null)) }), "an object"],
+    [() => attention().forward(X, { signal: untyped(Promise.resolve()) }), "a Promise"],
+    [() => engine.readTensors(untyped(numbers)), "a Float32Array of 200000"],
+    [() => engine.readTensors("1", { format: untyped(() => 1) }), "a function"],
+    [() => engine.torchGenerator(2n ** 64n), "a bigint 18446744073709551616n"],
+    [() => engine.analysis.rollout(untyped(numbers)), "a Float32Array of 200000"],
+    [() => engine.analysis.labelHeads([[[1]]], { tokens: untyped(long) }), `"${long.slice(0, 100)}…"`],
+    [() => attention().loadStateDict(untyped(Symbol(long))), `Symbol(${long.slice(0, 93)}…`],
+    [() => tensor(untyped([1n])), "a bigint 1n"],
+    [() => tensor(untyped(["1"])), '"1"'],
+    [() => tensor(untyped({ data: "12", shape: [2] })), '"12"'],
+    [() => tensor([1], Array(1e5).fill(2)), "1 numbers"],
+    [() => Trace.fromJSON(untyped({ format: matrix })), "format an array of 500"],
+    [() => engine.materialize(mask.causal(), untyped({ nQ: 1, nK: 1, heads: 2 })), "an unknown option"],
+    [() => engine.ops.softmax(X, untyped({ dim: 1 })), "an unknown option"],
+  ];
+  for (const [run, words] of found) {
+    const { message } = await caught(run);
+    expect(message.length).toBeLessThan(300);
+    expect(message).toContain(`found ${words}`);
+  }
 });
 
 test("an option that is undefined is its default", async () => {

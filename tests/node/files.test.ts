@@ -1,5 +1,6 @@
 // Files through the built package.
 import { readFileSync } from "node:fs";
+import { runInNewContext } from "node:vm";
 import { AttnError, createEngine, type Engine, type FileFormat, type Tensor } from "attnscope";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -45,6 +46,26 @@ describe("readTensors", () => {
     expect(await engine.readTensors(new TextDecoder().decode(bytes), { format: "json" })).toEqual(expected);
   });
 
+  test("a blob, a file, and bytes of another realm are the same", async () => {
+    const bytes = new Uint8Array(sample("attn.json"));
+    const expected = await engine.readTensors(bytes);
+    const others: [Uint8Array, ArrayBuffer] = runInNewContext(
+      "const view = new Uint8Array([0, 0, ...bytes]); [view.subarray(2), view.buffer.slice(2)]",
+      { bytes: [...bytes] },
+    );
+    expect(others.map((other) => other instanceof Uint8Array || other instanceof ArrayBuffer)).toEqual([false, false]);
+    for (const file of [new Blob([bytes]), new File([bytes], "attn.json"), ...others]) {
+      expect(await engine.readTensors(file)).toEqual(expected);
+    }
+  });
+
+  test("a file that is not there any more is refused", async () => {
+    const file = new Blob(["[[1]]"]);
+    file.arrayBuffer = () => Promise.reject(new DOMException("it was moved", "NotReadableError"));
+    const details = { found: "NotReadableError: it was moved" };
+    expect(await caught(engine.readTensors(file))).toMatchObject({ code: "bad_file", details });
+  });
+
   test("the bytes of the caller stay what they were", async () => {
     const bytes = new Uint8Array(sample("attn.npy"));
     await engine.readTensors(bytes);
@@ -74,7 +95,7 @@ describe("readTensors", () => {
     for (const options of [{ format: "zip" }, { format: 5 }, { kind: "npy" }, 5]) {
       expect((await caught(engine.readTensors("[1]", untyped(options)))).code).toBe("invalid_option");
     }
-    expect((await caught(engine.readTensors(untyped(5)))).code).toBe("bad_file");
+    expect((await caught(engine.readTensors(untyped(5)))).code).toBe("invalid_option");
     expect(await engine.readTensors("[1]", { format: undefined })).toHaveProperty("tensor");
   });
 });
