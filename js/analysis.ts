@@ -10,7 +10,7 @@ import type { WatchOptions } from "./watch.ts";
 /** Where the queries stand among the keys. */
 export interface OffsetOption {
   /** Query i stands at position i + offset: the number of cached keys in front; default 0. */
-  offset?: number;
+  offset?: number | undefined;
 }
 
 /** The ids of tokens, or the tokens themselves: what is equal is the same token. */
@@ -19,9 +19,9 @@ export type Tokens = ArrayLike<number | bigint | string>;
 /** Options of {@link Analysis.labelHeads}. */
 export interface LabelOptions extends OffsetOption {
   /** A token for each key, `[n_k]` or `[batch][n_k]`; without them no head is "same_token". */
-  tokens?: Tokens | readonly Tokens[] | null;
+  tokens?: Tokens | readonly Tokens[] | null | undefined;
   /** Which keys the queries may attend to; default all, or causal where no weight lies after its query. */
-  mask?: Mask | null;
+  mask?: Mask | null | undefined;
 }
 
 /**
@@ -117,7 +117,7 @@ export class Analysis {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `invalid_option`
    */
-  async rollout(weights: readonly TensorLike[], options: { residual?: boolean } = {}): Promise<Tensor> {
+  async rollout(weights: readonly TensorLike[], options: { residual?: boolean | undefined } = {}): Promise<Tensor> {
     const { residual = true } = given(options, ["residual"]);
     if (typeof residual !== "boolean") throw invalidOption("residual", residual, "true or false");
     if (!Array.isArray(weights)) {

@@ -24,11 +24,11 @@ import {
   Weighted,
 } from "./modules.ts";
 import { Ops } from "./ops.ts";
-import { given } from "./options.ts";
-import { type ReuseOptions, sparesOf } from "./reuse.ts";
+import { type Given, given } from "./options.ts";
+import { givingUp, type ReuseOptions } from "./reuse.ts";
 import { kindOf } from "./shown.ts";
 import { lentTensor, notNumbers, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
-import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
+import { type Asked, isLazy, type LazyOption, type LazyResult, type Passed, type Trace } from "./trace.ts";
 import { type HostOptions, Remote, type Transport, WORKER } from "./transport.ts";
 import { glue, isModule, load, throwTyped, WASM, type WasmSource } from "./wasm.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
@@ -40,35 +40,35 @@ export interface EngineOptions {
    * pass that it computes as the CPU does: numbers that are or may become infinite or NaN stay on the CPU, and so does what does not
    * fit the GPU. If the device is lost, passes then throw "gpu_lost"; with "auto" they are repeated on the CPU.
    */
-  backend?: BackendOption;
+  backend?: BackendOption | undefined;
   /**
    * Whether the engine lives in a worker; default true in browsers, false in Node. A function makes the worker, which runs
    * `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
    */
-  worker?: boolean | (() => Worker);
+  worker?: boolean | (() => Worker) | undefined;
   /**
    * The most threads that share a pass; default what the machine has, up to 8. There are several where the engine's memory may be
    * shared: in Node.js, and in workers of pages with the headers `Cross-Origin-Opener-Policy: same-origin` and
    * `Cross-Origin-Embedder-Policy: require-corp`, each with relaxed SIMD. `engine.info.threads` says how many. They are started
    * when the first pass comes for which they pay, and the numbers are the same, bit for bit, with any number of them.
    */
-  threads?: number;
+  threads?: number | undefined;
   /** A call that would need more bytes throws "too_large" before it allocates; default 1 GiB. */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
   /**
-   * The engine's WebAssembly, where it does not lie beside the package: an address, its bytes, or a compiled module. A page loads
-   * it once: engines made later share the first one's.
+   * The engine's WebAssembly, where it does not lie beside the package: an address (a relative one is of the page's base), its bytes, or
+   * a compiled module. A page loads it once: engines made later share the first one's.
    */
-  wasm?: WasmSource;
+  wasm?: WasmSource | undefined;
   /** The same for the WebAssembly of `engine.analysis` and `engine.ops`, which is loaded when they are first asked. */
-  analysisWasm?: WasmSource;
+  analysisWasm?: WasmSource | undefined;
   /**
    * The same for the WebAssembly that reads and writes files, and state dicts with other names than the module's own, which is
    * loaded when the first of these comes.
    */
-  filesWasm?: WasmSource;
+  filesWasm?: WasmSource | undefined;
   /** The address of `attnscope/gpu`, the script for graphics processors, where it does not lie beside the package. */
-  gpu?: string | URL;
+  gpu?: string | URL | undefined;
 }
 
 /** What computes, as `engine.info` says it. */
@@ -83,19 +83,19 @@ export interface EngineInfo extends BackendInfo {
 
 /** Options of {@link Engine.scaledDotProductAttention}. */
 export interface ScaledDotProductOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
-  extends Partial<RustScaledDotProductOptions>,
+  extends Given<RustScaledDotProductOptions>,
     ReuseOptions,
     WatchOptions {
   /** Whether the result holds the weights; default true. */
-  needWeights?: Weighed;
+  needWeights?: Weighed | undefined;
   /** Whether every stage is kept; default false. */
-  trace?: Traced;
+  trace?: Traced | undefined;
   /** Which key a query may attend to; default all. With a past, or with kvLengths, rules see the queries behind it. */
-  mask?: Mask | null;
+  mask?: Mask | null | undefined;
   /** `[..., n_past, d_k]`: keys of earlier positions, put in front. */
-  pastKey?: TensorLike | null;
+  pastKey?: TensorLike | null | undefined;
   /** `[..., n_past, d_v]`: their values. */
-  pastValue?: TensorLike | null;
+  pastValue?: TensorLike | null | undefined;
 }
 
 /** What attention gives. */
@@ -111,6 +111,9 @@ export interface AttentionResult<Weighed extends boolean = boolean, Traced exten
   /** `[..., n_past + n_k, d_v]`: the values with the past in front */
   readonly presentValue?: Tensor;
 }
+
+/** What attention with `lazy: true` gives. */
+export interface LazyAttentionResult extends LazyResult, Pick<AttentionResult, "presentKey" | "presentValue"> {}
 
 /** A mask at a size. */
 export interface MaterializedMask {
@@ -244,53 +247,47 @@ export class Engine {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
-  scaledDotProductAttention(
+  async scaledDotProductAttention<
+    Weighed extends boolean = true,
+    Traced extends boolean = false,
+    Lazy extends boolean = false,
+  >(
     q: TensorLike,
     k: TensorLike,
     v: TensorLike,
-    options: ScaledDotProductOptions & { lazy: true },
-  ): Promise<LazyResult & Pick<AttentionResult, "presentKey" | "presentValue">>;
-  scaledDotProductAttention<Weighed extends boolean = true, Traced extends boolean = false>(
-    q: TensorLike,
-    k: TensorLike,
-    v: TensorLike,
-    options?: ScaledDotProductOptions<Weighed, Traced> & { lazy?: false },
-  ): Promise<AttentionResult<Weighed, Traced>>;
-  async scaledDotProductAttention(
-    q: TensorLike,
-    k: TensorLike,
-    v: TensorLike,
-    options: ScaledDotProductOptions & LazyOption = {},
-  ): Promise<AttentionResult | LazyResult> {
+    options: ScaledDotProductOptions<Weighed, Traced> & LazyOption<Lazy> = {},
+  ): Promise<Passed<Lazy, AttentionResult<Weighed, Traced>, LazyAttentionResult>> {
     const { mask, pastKey, pastValue, lazy, reuse, ...settings } = given(options);
-    const [watch, rest] = watchOf(settings);
-    if ((pastKey == null) !== (pastValue == null)) {
-      const missing = pastKey == null ? "pastKey" : "pastValue";
-      throw invalidOption(missing, null, "a past of both, or of neither");
-    }
-    const inputs = {
-      query: lentTensor(q, "q"),
-      key: lentTensor(k, "k"),
-      value: lentTensor(v, "v"),
-      pastKey: pastKey == null ? null : lentTensor(pastKey, "pastKey"),
-      pastValue: pastValue == null ? null : lentTensor(pastValue, "pastValue"),
-    };
-    const request = {
-      op: "scaledDotProductAttention",
-      inputs,
-      mask: optionalRule(mask, "mask"),
-      options: rest,
-      isLazy: isLazy(lazy),
-      spares: sparesOf(reuse),
-      trace: this.#link.newId(),
-    } as const;
-    const { output, weights, trace, present } = await this.#link.pass(request, watch);
+    const { output, weights, trace, present } = await givingUp(reuse, async (spares) => {
+      const [watch, rest] = watchOf(settings);
+      if ((pastKey == null) !== (pastValue == null)) {
+        const missing = pastKey == null ? "pastKey" : "pastValue";
+        throw invalidOption(missing, null, "a past of both, or of neither");
+      }
+      const inputs = {
+        query: lentTensor(q, "q"),
+        key: lentTensor(k, "k"),
+        value: lentTensor(v, "v"),
+        pastKey: pastKey == null ? null : lentTensor(pastKey, "pastKey"),
+        pastValue: pastValue == null ? null : lentTensor(pastValue, "pastValue"),
+      };
+      const request = {
+        op: "scaledDotProductAttention",
+        inputs,
+        mask: optionalRule(mask, "mask"),
+        options: rest,
+        isLazy: isLazy(lazy),
+        spares,
+        trace: this.#link.newId(),
+      } as const;
+      return this.#link.pass(request, watch);
+    });
     return {
       output,
       weights: weights[0] ?? null,
       trace,
       ...(present && { presentKey: present[0], presentValue: present[1] }),
-    } as AttentionResult | LazyResult;
+    } as Passed<Lazy, AttentionResult<Weighed, Traced>, LazyAttentionResult>;
   }
 
   /**
@@ -394,7 +391,7 @@ export class Engine {
    *
    * @throws AttnError `mask_shape`, `invalid_option`
    */
-  async materialize(mask: Mask, size: Pick<MaskSize, "nQ" | "nK"> & Partial<MaskSize>): Promise<MaterializedMask> {
+  async materialize(mask: Mask, size: Pick<MaskSize, "nQ" | "nK"> & Given<MaskSize>): Promise<MaterializedMask> {
     return this.#link.call({ op: "materialize", mask: ruleOf(mask, "mask"), size: given(size) as MaskSize });
   }
 
@@ -412,7 +409,7 @@ export class Engine {
    */
   async readTensors(
     file: Uint8Array | ArrayBuffer | Blob | string,
-    options: { format?: FileFormat } = {},
+    options: { format?: FileFormat | undefined } = {},
   ): Promise<Record<string, Tensor>> {
     const { format } = given(options, ["format"]);
     const read = bytesOf(file);

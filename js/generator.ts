@@ -55,7 +55,7 @@ export class Generator {
   }
 
   /** `torch.nn.Embedding(n, d, padding_idx=paddingIdx).weight`: the padding's row is zeros */
-  async embedding(n: number, d: number, options: { paddingIdx?: number } = {}): Promise<Tensor> {
+  async embedding(n: number, d: number, options: { paddingIdx?: number | undefined } = {}): Promise<Tensor> {
     const { paddingIdx } = given(options, ["paddingIdx"]);
     if (paddingIdx !== undefined && !(Number.isInteger(paddingIdx) && paddingIdx >= 0 && paddingIdx < n)) {
       throw invalidOption("paddingIdx", paddingIdx, `a whole number from 0 to ${n - 1}`);

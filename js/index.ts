@@ -14,7 +14,7 @@ export * from "./slim.ts";
  * engine.destroy();
  * ```
  *
- * @throws AttnError `invalid_option`, `gpu_unavailable`
+ * @throws AttnError `invalid_option`, `no_engine` where a part of the package does not load, `gpu_unavailable`
  */
 export function createEngine(options: EngineOptions = {}): Promise<Engine> {
   return engineOf(options, beside);

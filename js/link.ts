@@ -114,7 +114,7 @@ export class Link {
       },
       dispose: () => this.free(id),
     };
-    const trace = new Trace(stages, source);
+    const trace = Trace.of(stages, source);
     this.watch(trace, id);
     return trace;
   }

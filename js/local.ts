@@ -1,6 +1,7 @@
 import { Backend } from "./backend.ts";
 import type { BackendInfo } from "./backend-info.ts";
 import { Host, type Request } from "./host.ts";
+import { moved } from "./reuse.ts";
 import type { MakeHelper } from "./threads.ts";
 import { type HostOptions, type Transport, withCopies } from "./transport.ts";
 import type { Watch } from "./watch.ts";
@@ -46,13 +47,6 @@ export class Local implements Transport {
     if (this.#isBusy) queueMicrotask(() => this.#host.close());
     else this.#host.close();
   }
-}
-
-/** The same memory in another array; this one is empty then. */
-function moved(data: Float32Array): Float32Array {
-  const buffer = data.buffer as ArrayBuffer & { transfer?(): ArrayBuffer };
-  if (buffer.transfer) return new Float32Array(buffer.transfer());
-  return structuredClone(data, { transfer: [buffer] });
 }
 
 /** What comes later, unless the signal comes first. */

@@ -130,14 +130,15 @@ export const mask = {
     new Mask({ perHead: { masks: list("masks", masks, 1).map((mask) => ruleOf(mask, "masks")) } }),
 
   /** A matrix whose nonzero or true means: may attend. Three axes are heads first, or the batch with `axes: "batch"`. */
-  fromKeep: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) => new Mask({ keep: { ...cells(matrix, options) } }),
+  fromKeep: (matrix: MaskMatrix, options?: { axes?: MaskAxes | undefined }) =>
+    new Mask({ keep: { ...cells(matrix, options) } }),
 
   /** A matrix whose nonzero or true means: hidden. Three axes are heads first, or the batch with `axes: "batch"`. */
-  fromMasked: (matrix: MaskMatrix, options?: { axes?: MaskAxes }) =>
+  fromMasked: (matrix: MaskMatrix, options?: { axes?: MaskAxes | undefined }) =>
     new Mask({ masked: { ...cells(matrix, options) } }),
 
   /** A matrix added to the scores; -Infinity hides. */
-  additive: (matrix: TensorLike, options?: { axes?: MaskAxes }) => {
+  additive: (matrix: TensorLike, options?: { axes?: MaskAxes | undefined }) => {
     const { data, shape } = toTensor(matrix, "matrix");
     return new Mask({ additive: { shape: [...shape], data: floatBytes(data), axes: axesOf(options) } });
   },
@@ -146,7 +147,10 @@ export const mask = {
    * A learned number for each head and distance added to the scores, from a table `[buckets, heads]`: near distances have a
    * bucket each, far ones share by their logarithm (T5, Raffel et al. 2020).
    */
-  relative: (table: TensorLike, options: { bidirectional?: boolean; maxDistance?: number } = {}) => {
+  relative: (
+    table: TensorLike,
+    options: { bidirectional?: boolean | undefined; maxDistance?: number | undefined } = {},
+  ) => {
     const { bidirectional = true, maxDistance = 128 } = given(options, ["bidirectional", "maxDistance"]);
     if (typeof bidirectional !== "boolean") throw invalidOption("bidirectional", bidirectional, "true or false");
     const { data, shape } = toTensor(table, "table");
@@ -171,14 +175,14 @@ function floatBytes(data: Float32Array): Uint8Array {
   return new Uint8Array(bytes.buffer);
 }
 
-function cells(matrix: MaskMatrix, options?: { axes?: MaskAxes }) {
+function cells(matrix: MaskMatrix, options?: { axes?: MaskAxes | undefined }) {
   const { data, shape } = toTensor(matrix as TensorLike, "matrix", ["number", "boolean"]);
   const bytes = new Uint8Array(data.length);
   for (let i = 0; i < data.length; i++) bytes[i] = Number(data[i] !== 0);
   return { shape: [...shape], data: bytes, axes: axesOf(options) };
 }
 
-function axesOf(options: { axes?: MaskAxes } = {}): MaskAxes | null {
+function axesOf(options: { axes?: MaskAxes | undefined } = {}): MaskAxes | null {
   const { axes } = given(options, ["axes"]);
   if (axes !== undefined && axes !== "batch") throw invalidOption("axes", axes, '"batch"');
   return axes ?? null;

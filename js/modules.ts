@@ -9,11 +9,11 @@ import { Generator } from "./generator.ts";
 import type { ModuleKind } from "./host.ts";
 import type { Link } from "./link.ts";
 import { type Mask, optionalRule } from "./mask.ts";
-import { given } from "./options.ts";
-import { type ReuseOptions, sparesOf } from "./reuse.ts";
+import { type Given, given } from "./options.ts";
+import { givingUp, type ReuseOptions } from "./reuse.ts";
 import { shown } from "./shown.ts";
 import { lentTensor, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
-import { type Asked, isLazy, type LazyOption, type LazyResult, type Trace } from "./trace.ts";
+import { type Asked, isLazy, type LazyOption, type Passed, type Trace } from "./trace.ts";
 import { type WatchOptions, watchOf } from "./watch.ts";
 
 /** Parameters by name. */
@@ -22,13 +22,13 @@ export type StateDict = Record<string, Tensor>;
 /** Where a module's weights are drawn from; without either, seed 0. */
 export interface Drawn {
   /** As `torch.manual_seed(seed)` just before the module is built. */
-  seed?: number | bigint;
+  seed?: number | bigint | undefined;
   /** A generator in use. */
-  generator?: Generator;
+  generator?: Generator | undefined;
 }
 
 type Needed = "dModel" | "nHeads";
-type Sizes<T extends Record<Needed, number>> = Pick<T, Needed> & Partial<Omit<T, Needed | "seed">>;
+type Sizes<T extends Record<Needed, number>> = Pick<T, Needed> & Given<Omit<T, Needed | "seed">>;
 
 /** Options of `engine.multiHeadAttention`. */
 export interface MultiHeadAttentionOptions extends Sizes<RustMultiHeadAttentionOptions>, Drawn {}
@@ -38,38 +38,38 @@ export interface TransformerOptions extends Sizes<RustTransformerOptions>, Drawn
 
 /** What every pass may say. */
 interface PassOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
-  extends Partial<RustForwardOptions>,
+  extends Given<RustForwardOptions>,
     ReuseOptions,
     WatchOptions {
   /** Whether the result holds the weights; default true. */
-  needWeights?: Weighed;
+  needWeights?: Weighed | undefined;
   /** Whether every stage is kept; default false. */
-  trace?: Traced;
+  trace?: Traced | undefined;
   /** Which key a query may attend to; default all. */
-  mask?: Mask | null;
+  mask?: Mask | null | undefined;
 }
 
 /** Options of a pass through a block or stack. */
 export interface ForwardOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
   extends PassOptions<Weighed, Traced> {
   /** Where dropout draws from, with `training: true`. */
-  generator?: Generator;
+  generator?: Generator | undefined;
 }
 
 /** Options of a pass through a decoder. */
 export interface DecoderForwardOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
   extends ForwardOptions<Weighed, Traced> {
   /** Which row of the memory a query may attend to; default all. */
-  memoryMask?: Mask | null;
+  memoryMask?: Mask | null | undefined;
 }
 
 /** Options of a pass through multi-head attention. */
 export interface AttentionForwardOptions<Weighed extends boolean = boolean, Traced extends boolean = boolean>
   extends Omit<PassOptions<Weighed, Traced>, "training"> {
   /** `[n_k, kDim]`: what the keys are made from; default x. */
-  key?: TensorLike | null;
+  key?: TensorLike | null | undefined;
   /** `[n_k, vDim]`: what the values are made from; default the key's. */
-  value?: TensorLike | null;
+  value?: TensorLike | null | undefined;
 }
 
 /** What a pass through a module with one attention gives. */
@@ -119,18 +119,18 @@ export interface DecoderResult<Weighed extends boolean = boolean, Traced extends
 /** Which entries are loaded. */
 export interface LoadOptions {
   /** Of a dict with several layers, the one that a module of one layer takes. */
-  layer?: number;
+  layer?: number | undefined;
   /** How the names begin that are to be loaded, as `"vision_model."`; other entries are passed over. */
-  prefix?: string;
+  prefix?: string | undefined;
 }
 
 /** What a module is given, as the engine names it. */
 type Inputs = {
   x: Tensor;
-  key?: Tensor | null;
-  value?: Tensor | null;
-  memory?: Tensor;
-  memoryMask?: MaskRule | null;
+  key?: Tensor | null | undefined;
+  value?: Tensor | null | undefined;
+  memory?: Tensor | undefined;
+  memoryMask?: MaskRule | null | undefined;
 };
 
 /** A module of the engine that has weights. */
@@ -214,27 +214,29 @@ export class Weighted {
     await this.#link.call({ op: "loadStateDict", id: this.#id, entries, layer });
   }
 
-  /** @internal */
+  /** Runs a pass on what `inputsOf` gives. @internal */
   protected pass(
-    inputs: Inputs,
     { mask, generator, lazy, reuse, ...settings }: ForwardOptions & LazyOption,
+    inputsOf: () => Inputs,
   ): ReturnType<Link["pass"]> {
-    if (generator !== undefined && !(generator instanceof Generator)) {
-      throw invalidOption("generator", generator, "what engine.torchGenerator gives");
-    }
-    const [watch, options] = watchOf(settings);
-    const request = {
-      op: "forward",
-      id: this.#id,
-      inputs,
-      mask: optionalRule(mask, "mask"),
-      options,
-      isLazy: isLazy(lazy),
-      spares: sparesOf(reuse),
-      generator: options.training && generator ? Generator.idIn(this.#link, generator) : null,
-      trace: this.#link.newId(),
-    } as const;
-    return this.#link.pass(request, watch);
+    return givingUp(reuse, async (spares) => {
+      if (generator !== undefined && !(generator instanceof Generator)) {
+        throw invalidOption("generator", generator, "what engine.torchGenerator gives");
+      }
+      const [watch, options] = watchOf(settings);
+      const request = {
+        op: "forward",
+        id: this.#id,
+        inputs: inputsOf(),
+        mask: optionalRule(mask, "mask"),
+        options,
+        isLazy: isLazy(lazy),
+        spares,
+        generator: options.training && generator ? Generator.idIn(this.#link, generator) : null,
+        trace: this.#link.newId(),
+      } as const;
+      return this.#link.pass(request, watch);
+    });
   }
 }
 
@@ -258,23 +260,17 @@ export class MultiHeadAttention extends Weighted {
    *
    * @throws AttnError `invalid_tensor`, `shape_mismatch`, `mask_shape`, `invalid_option`, `too_large`; the signal's reason
    */
-  forward(x: TensorLike, options: AttentionForwardOptions & { lazy: true }): Promise<LazyResult>;
-  forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  async forward<Weighed extends boolean = true, Traced extends boolean = false, Lazy extends boolean = false>(
     x: TensorLike,
-    options?: AttentionForwardOptions<Weighed, Traced> & { lazy?: false },
-  ): Promise<ForwardResult<Weighed, Traced>>;
-  async forward(
-    x: TensorLike,
-    options: AttentionForwardOptions & LazyOption = {},
-  ): Promise<ForwardResult | LazyResult> {
+    options: AttentionForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
+  ): Promise<Passed<Lazy, ForwardResult<Weighed, Traced>>> {
     const { key, value, ...rest } = given(options);
-    const inputs = {
+    const { output, weights, trace } = await this.pass(rest, () => ({
       x: lentTensor(x, "x"),
       key: key == null ? null : lentTensor(key, "key"),
       value: value == null ? null : lentTensor(value, "value"),
-    };
-    const { output, weights, trace } = await this.pass(inputs, rest);
-    return { output, weights: weights[0] ?? null, trace } as ForwardResult | LazyResult;
+    }));
+    return { output, weights: weights[0] ?? null, trace } as Passed<Lazy, ForwardResult<Weighed, Traced>>;
   }
 }
 
@@ -286,14 +282,12 @@ export class TransformerBlock extends Weighted {
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  forward(x: TensorLike, options: ForwardOptions & { lazy: true }): Promise<LazyResult>;
-  forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  async forward<Weighed extends boolean = true, Traced extends boolean = false, Lazy extends boolean = false>(
     x: TensorLike,
-    options?: ForwardOptions<Weighed, Traced> & { lazy?: false },
-  ): Promise<ForwardResult<Weighed, Traced>>;
-  async forward(x: TensorLike, options: ForwardOptions & LazyOption = {}): Promise<ForwardResult | LazyResult> {
-    const { output, weights, trace } = await this.pass({ x: lentTensor(x, "x") }, given(options));
-    return { output, weights: weights[0] ?? null, trace } as ForwardResult | LazyResult;
+    options: ForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
+  ): Promise<Passed<Lazy, ForwardResult<Weighed, Traced>>> {
+    const { output, weights, trace } = await this.pass(given(options), () => ({ x: lentTensor(x, "x") }));
+    return { output, weights: weights[0] ?? null, trace } as Passed<Lazy, ForwardResult<Weighed, Traced>>;
   }
 }
 
@@ -305,14 +299,12 @@ export class Transformer extends Weighted {
   }
 
   /** `x` is `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  forward(x: TensorLike, options: ForwardOptions & { lazy: true }): Promise<LazyResult>;
-  forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  async forward<Weighed extends boolean = true, Traced extends boolean = false, Lazy extends boolean = false>(
     x: TensorLike,
-    options?: ForwardOptions<Weighed, Traced> & { lazy?: false },
-  ): Promise<StackResult<Weighed, Traced>>;
-  async forward(x: TensorLike, options: ForwardOptions & LazyOption = {}): Promise<StackResult | LazyResult> {
-    const { output, weights, trace } = await this.pass({ x: lentTensor(x, "x") }, given(options));
-    return { output, weights: everyLayers(weights), trace } as StackResult | LazyResult;
+    options: ForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
+  ): Promise<Passed<Lazy, StackResult<Weighed, Traced>>> {
+    const { output, weights, trace } = await this.pass(given(options), () => ({ x: lentTensor(x, "x") }));
+    return { output, weights: everyLayers(weights), trace } as Passed<Lazy, StackResult<Weighed, Traced>>;
   }
 }
 
@@ -324,24 +316,18 @@ export class DecoderBlock extends Weighted {
   }
 
   /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions & { lazy: true }): Promise<LazyResult>;
-  forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  async forward<Weighed extends boolean = true, Traced extends boolean = false, Lazy extends boolean = false>(
     x: TensorLike,
     memory: TensorLike,
-    options?: DecoderForwardOptions<Weighed, Traced> & { lazy?: false },
-  ): Promise<DecoderBlockResult<Weighed, Traced>>;
-  async forward(
-    x: TensorLike,
-    memory: TensorLike,
-    options: DecoderForwardOptions & LazyOption = {},
-  ): Promise<DecoderBlockResult | LazyResult> {
+    options: DecoderForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
+  ): Promise<Passed<Lazy, DecoderBlockResult<Weighed, Traced>>> {
     const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
     return {
       output,
       selfWeights: weights[0] ?? null,
       crossWeights: crossWeights[0] ?? null,
       trace,
-    } as DecoderBlockResult | LazyResult;
+    } as Passed<Lazy, DecoderBlockResult<Weighed, Traced>>;
   }
 }
 
@@ -353,24 +339,18 @@ export class Decoder extends Weighted {
   }
 
   /** `x` and `memory` are `[n, dModel]` or `[batch, n, dModel]`. @throws AttnError as {@link MultiHeadAttention.forward} */
-  forward(x: TensorLike, memory: TensorLike, options: DecoderForwardOptions & { lazy: true }): Promise<LazyResult>;
-  forward<Weighed extends boolean = true, Traced extends boolean = false>(
+  async forward<Weighed extends boolean = true, Traced extends boolean = false, Lazy extends boolean = false>(
     x: TensorLike,
     memory: TensorLike,
-    options?: DecoderForwardOptions<Weighed, Traced> & { lazy?: false },
-  ): Promise<DecoderResult<Weighed, Traced>>;
-  async forward(
-    x: TensorLike,
-    memory: TensorLike,
-    options: DecoderForwardOptions & LazyOption = {},
-  ): Promise<DecoderResult | LazyResult> {
+    options: DecoderForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
+  ): Promise<Passed<Lazy, DecoderResult<Weighed, Traced>>> {
     const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
     return {
       output,
       selfWeights: everyLayers(weights),
       crossWeights: everyLayers(crossWeights),
       trace,
-    } as DecoderResult | LazyResult;
+    } as Passed<Lazy, DecoderResult<Weighed, Traced>>;
   }
 }
 
@@ -378,14 +358,14 @@ function decoderInputs(
   x: TensorLike,
   memory: TensorLike,
   options: DecoderForwardOptions & LazyOption,
-): [Inputs, ForwardOptions & LazyOption] {
+): [ForwardOptions & LazyOption, () => Inputs] {
   const { memoryMask, ...rest } = given(options);
-  const inputs = {
+  const inputsOf = () => ({
     x: lentTensor(x, "x"),
     memory: lentTensor(memory, "memory"),
     memoryMask: optionalRule(memoryMask, "memoryMask"),
-  };
-  return [inputs, rest];
+  });
+  return [rest, inputsOf];
 }
 
 /** Every layer's weights, or null where they were not asked for. */

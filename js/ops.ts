@@ -7,25 +7,25 @@ import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 /** Along which axis an operation works. */
 export interface AxisOption {
   /** Counted from 0, or from the end where it is negative; default -1. */
-  axis?: number;
+  axis?: number | undefined;
 }
 
 /** Options of {@link Ops.layerNorm}. */
 export interface LayerNormOptions extends AxisOption {
   /** of the shape normalised over; default ones */
-  weight?: TensorLike;
+  weight?: TensorLike | undefined;
   /** of the shape normalised over; default zeros */
-  bias?: TensorLike;
+  bias?: TensorLike | undefined;
   /** added to the variance; default 1e-5 */
-  eps?: number;
+  eps?: number | undefined;
 }
 
 /** Options of {@link Ops.rmsNorm}. */
 export interface RmsNormOptions extends AxisOption {
   /** of the shape normalised over; default ones */
-  weight?: TensorLike;
+  weight?: TensorLike | undefined;
   /** added to the mean square; default 1e-5 */
-  eps?: number;
+  eps?: number | undefined;
 }
 
 /** Options of {@link Ops.rotary}. */
@@ -35,7 +35,7 @@ export interface RotaryOptions {
   /** as `cos` */
   sin: TensorLike;
   /** Turn neighbours (0, 1), (2, 3), ... together instead of the two halves; default false */
-  interleaved?: boolean;
+  interleaved?: boolean | undefined;
 }
 
 /**
@@ -130,7 +130,7 @@ export class Ops {
   }
 
   /** x Φ(x), exact or by its tanh approximation, as `torch.nn.functional.gelu`. */
-  async gelu(x: TensorLike, options: { approximate?: "none" | "tanh" } = {}): Promise<Tensor> {
+  async gelu(x: TensorLike, options: { approximate?: "none" | "tanh" | undefined } = {}): Promise<Tensor> {
     const { approximate = "none" } = given(options, ["approximate"]);
     if (approximate !== "none" && approximate !== "tanh") {
       throw invalidOption("approximate", approximate, '"none" or "tanh"');

@@ -1,5 +1,8 @@
 import { invalidOption, refusedOption } from "./errors.ts";
 
+/** Options that may be left out, or be undefined, which is the same. */
+export type Given<T> = { [Name in keyof T]?: T[Name] | undefined };
+
 /**
  * The options that a caller gave. An entry that is undefined means the default, as one that is missing does.
  *

@@ -11,6 +11,7 @@ export type {
   Engine,
   EngineInfo,
   EngineOptions,
+  LazyAttentionResult,
   MaterializedMask,
   ScaledDotProductOptions,
 } from "./engine.ts";
@@ -66,6 +67,7 @@ export {
   type LayerOption,
   type LazyOption,
   type LazyResult,
+  type Passed,
   type Remasked,
   type RemaskOptions,
   Trace,
@@ -82,11 +84,11 @@ export interface SlimEngineOptions extends EngineOptions {
    */
   wasm: WasmSource;
   /** `attnscope/analysis.wasm`, for `engine.analysis` and `engine.ops`. */
-  analysisWasm?: WasmSource;
+  analysisWasm?: WasmSource | undefined;
   /** `attnscope/files.wasm`, for `readTensors`, `writeTensors`, and `loadStateDict` of other names than the module's own. */
-  filesWasm?: WasmSource;
+  filesWasm?: WasmSource | undefined;
   /** A function that makes a worker which runs `attnscope/worker`; default false, the engine in this thread. */
-  worker?: false | (() => Worker);
+  worker?: false | (() => Worker) | undefined;
 }
 
 /**
@@ -103,7 +105,7 @@ export interface SlimEngineOptions extends EngineOptions {
  * engine.destroy();
  * ```
  *
- * @throws AttnError `invalid_option`, `gpu_unavailable`
+ * @throws AttnError `invalid_option`, `no_engine` where a part of the package does not load, `gpu_unavailable`
  */
 export function createEngine(options: SlimEngineOptions): Promise<Engine> {
   return engineOf(options ?? {}, null);

@@ -2,6 +2,7 @@ import type { DeviceTensor } from "./device.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import type { Explanation, RemaskOptions as RustRemaskOptions, Stage } from "./generated.ts";
 import type { Mask } from "./mask.ts";
+import type { Given } from "./options.ts";
 import { short, shown } from "./shown.ts";
 import { isList, type Tensor, tensor } from "./tensor.ts";
 import type { WatchOptions } from "./watch.ts";
@@ -9,19 +10,19 @@ import type { WatchOptions } from "./watch.ts";
 /** Which layer of a stack. */
 export interface LayerOption {
   /** Counted from 0; default the first that has the stage. */
-  layer?: number;
+  layer?: number | undefined;
 }
 
 /** What a pass gives where it was asked for it. */
 export type Asked<Is extends boolean, What> = Is extends true ? What : null;
 
 /** Leaves the numbers of a pass where it is computed. */
-export interface LazyOption {
+export interface LazyOption<Lazy extends boolean = boolean> {
   /**
    * Whether stages and weights are left where they are computed, on a graphics processor, and copied only when they are read: the
    * result's `trace` holds the weights, or with `trace: true` every stage. What is not computed there is here at once. Default false.
    */
-  lazy?: boolean;
+  lazy?: Lazy | undefined;
 }
 
 /** @throws AttnError `invalid_option` */
@@ -38,6 +39,9 @@ export interface LazyResult {
   readonly trace: Trace;
 }
 
+/** What a pass gives, whether `lazy` or as other passes do. */
+export type Passed<Lazy extends boolean, Result, Left = LazyResult> = Lazy extends true ? Left : Result;
+
 /** What a pass with another mask gives. */
 export interface Remasked {
   /** As the pass without that mask gave it. */
@@ -49,7 +53,7 @@ export interface Remasked {
 }
 
 /** Options of {@link Trace.remask}. */
-export interface RemaskOptions extends Partial<RustRemaskOptions>, WatchOptions {}
+export interface RemaskOptions extends Given<RustRemaskOptions>, WatchOptions {}
 
 /** The engine's side of a trace. */
 export interface TraceSource {
@@ -100,10 +104,14 @@ export class Trace {
   readonly #stages: (KeptStage | LeftStage)[];
   readonly #source: TraceSource | null;
 
-  /** @internal */
-  constructor(stages: readonly (KeptStage | LeftStage)[], source: TraceSource | null) {
+  private constructor(stages: readonly (KeptStage | LeftStage)[], source: TraceSource | null) {
     this.#stages = [...stages];
     this.#source = source;
+  }
+
+  /** The trace of a pass. @internal */
+  static of(stages: readonly (KeptStage | LeftStage)[], source: TraceSource): Trace {
+    return new Trace(stages, source);
   }
 
   /**

@@ -91,3 +91,22 @@ function withAllImports(code, entry) {
   };
   return ours.map((file) => `import "${address(file)}";\n`).join("") + code;
 }
+
+// What is no module of its own for TypeScript: what a classic script leaves, and what a bundler's loader makes of WebAssembly.
+writeFileSync(
+  "dist/global.d.ts",
+  `declare global {
+  /** What the classic script gives. */
+  const attnscope: typeof import("./index.js") & { readonly views: typeof import("./views/index.js") };
+}
+export {};
+`,
+);
+writeFileSync(
+  "dist/wasm/part.d.ts",
+  `import type { WasmSource } from "../index.js";
+/** An address, bytes or a module: what the loader of the bundler makes of it. */
+declare const part: WasmSource;
+export default part;
+`,
+);

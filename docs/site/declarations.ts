@@ -22,7 +22,8 @@ export function typeText(symbol: ts.Symbol): string {
   const node = typed
     ? (typed as ts.PropertyDeclaration).type
     : (symbol.valueDeclaration as ts.PropertyDeclaration).initializer;
-  return oneLine(node?.getText() ?? "");
+  // That an option may be undefined goes without saying.
+  return oneLine(node?.getText() ?? "").replace(/ \| undefined$/, "");
 }
 
 const WIDEST = 76;

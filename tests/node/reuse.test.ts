@@ -90,6 +90,34 @@ test("what does not fit is new", async () => {
   }
 });
 
+test("its arrays are empty when the call settles, whatever came of it", async () => {
+  const gone = await createEngine({ backend: "cpu" });
+  const [mha, others] = [engine.multiHeadAttention(sizes), gone.multiHeadAttention(sizes)];
+  const block = engine.decoderBlock(sizes);
+  const x = await rows(5, 1);
+  gone.destroy();
+  const ways: [string, (reuse: Awaited<ReturnType<typeof mha.forward>>) => Promise<unknown>][] = [
+    ["shape_mismatch", (reuse) => mha.forward([[1, 2]], { reuse })],
+    ["shape_mismatch", (reuse) => block.forward(x, [[1]], { reuse })],
+    ["shape_mismatch", (reuse) => engine.scaledDotProductAttention(x, x, [[1]], { reuse })],
+    ["invalid_tensor", (reuse) => mha.forward([], { reuse })],
+    ["invalid_tensor", (reuse) => block.forward(x, [], { reuse })],
+    ["invalid_tensor", (reuse) => engine.scaledDotProductAttention(x, x, [], { reuse })],
+    ["invalid_option", (reuse) => engine.scaledDotProductAttention(x, x, x, { pastKey: x, reuse })],
+    ["invalid_option", (reuse) => mha.forward(x, { mask: 0 as never, reuse })],
+    ["invalid_option", (reuse) => mha.forward(x, { lazy: 1 as never, reuse })],
+    ["invalid_option", (reuse) => mha.forward(x, { signal: 1 as never, reuse })],
+    ["mask_shape", (reuse) => mha.forward(x, { mask: mask.fromKeep([[1, 0]]), reuse })],
+    ["disposed", (reuse) => others.forward(x, { reuse })],
+    ["stop", (reuse) => mha.forward(x, { signal: AbortSignal.abort({ code: "stop" }), reuse })],
+  ];
+  for (const [code, way] of ways) {
+    const last = await mha.forward(x);
+    await expect(way(last)).rejects.toMatchObject({ code });
+    expect([last.output, last.weights].map(({ data }) => data.length)).toEqual([0, 0]);
+  }
+});
+
 test("a trace keeps its numbers when its result is given up", async () => {
   const mha = engine.multiHeadAttention(sizes);
   const first = await mha.forward(await rows(5, 1), { trace: true });

@@ -3,15 +3,25 @@ import {
   AttnError,
   createEngine,
   type ForwardOptions,
+  type ForwardResult,
+  type LazyResult,
   type Mask,
   mask,
   type Tensor,
-  type Trace,
+  Trace,
   tensor,
 } from "attnscope";
+import analysisWasm from "attnscope/analysis.wasm";
+import widget from "attnscope/anywidget";
+import wasm from "attnscope/engine.wasm";
+import relaxed from "attnscope/engine-relaxed.wasm";
+import filesWasm from "attnscope/files.wasm";
+import type { Gpu } from "attnscope/gpu";
 import { createEngine as createSlim, type SlimEngineOptions } from "attnscope/slim";
 import * as views from "attnscope/views";
 import "attnscope/elements";
+import "attnscope/global";
+import "attnscope/worker";
 
 /** Fails to compile where the two are not the same type. */
 const same = <A, B>(..._: (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? [] : [never]) => {};
@@ -42,6 +52,34 @@ same<typeof decoded.crossWeights, null>();
 const scaled = await engine.scaledDotProductAttention(x, x, x, { isCausal: true, trace: true });
 same<typeof scaled.trace, Trace>();
 traced.trace.stage("weights");
+
+// What is decided as the program runs may be either, and what is undefined is left out.
+const isLater = Math.random() < 0.5;
+const either = await mha.forward(x, { lazy: isLater });
+same<typeof either, LazyResult | ForwardResult<true, false>>();
+const lazy = await mha.forward(x, { lazy: true, trace: true });
+same<typeof lazy, LazyResult>();
+const asked: { trace: boolean | undefined } = { trace: isLater ? true : undefined };
+trace(await engine.scaledDotProductAttention(x, x, x, asked));
+for (const module of [mha, engine.transformerBlock({ dModel: 2, nHeads: 1, seed: undefined })]) {
+  const { trace } = await module.forward(x, { ...asked, maskFill: undefined, mask: undefined, reuse: undefined });
+  same<typeof trace, Trace | null>();
+}
+trace(await engine.decoder({ nLayers: 1, dModel: 2, nHeads: 1 }).forward(x, x, { ...asked, memoryMask: undefined }));
+function trace({ trace }: { trace: Trace | null }) {
+  trace?.remask(null, { signal: undefined, isCausal: undefined });
+  trace?.stage("weights", { layer: undefined });
+}
+await engine.ops.softmax(x, { axis: undefined });
+await engine.readTensors(new Blob([]), { format: undefined });
+await createEngine({ wasm, analysisWasm, filesWasm, gpu: undefined, threads: undefined, worker: undefined });
+await createSlim({ wasm: relaxed, worker: undefined });
+
+// The other entries.
+widget.render;
+same<ReturnType<typeof attnscope.mask.causal>, Mask>();
+attnscope.views.number(0);
+same<Gpu["isFallback"], boolean>();
 
 same<typeof engine.info.kernel, "scalar" | "simd128" | "relaxed-simd">();
 const slim: SlimEngineOptions = { wasm: new Uint8Array(), worker: false };
@@ -82,6 +120,8 @@ engine.transformerBlock({ dModel: 2, nHeads: 1, activation: "gelu_fast" });
 traced.trace.stage("weight");
 // @ts-expect-error: a code that does not exist
 new AttnError("bad", "");
+// @ts-expect-error: a trace is what a pass gives
+new Trace();
 // @ts-expect-error: nothing was kept
 plain.trace.stages;
 // @ts-expect-error: without the WebAssembly

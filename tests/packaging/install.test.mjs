@@ -64,12 +64,13 @@ test.each([
   ["bundler", "preserve"],
   ["node16", "node16"],
   ["nodenext", "nodenext"],
-])("type-checks with moduleResolution %s", (moduleResolution, module) => {
+  ["nodenext", "nodenext", "--exactOptionalPropertyTypes"],
+])("type-checks with moduleResolution %s", (moduleResolution, module, ...strict) => {
   cpSync(new URL("consumer.ts", import.meta.url), path.join(folder, "consumer.ts"));
   const tsc = path.join(repository, "node_modules/typescript/bin/tsc");
   const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom"];
   const resolution = ["--module", module, "--moduleResolution", moduleResolution];
-  const { stdout } = spawnSync(process.execPath, [tsc, ...options, ...resolution, "consumer.ts"], {
+  const { stdout } = spawnSync(process.execPath, [tsc, ...options, ...resolution, ...strict, "consumer.ts"], {
     cwd: folder,
     encoding: "utf8",
   });
