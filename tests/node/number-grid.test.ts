@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { atSize, edited, gridOf, parseNumber, pastedCells, writeNumber } from "../../www/src/number-grid.ts";
+import {
+  atSize,
+  edited,
+  gridOf,
+  isTooLarge,
+  parseNumber,
+  pastedCells,
+  writeNumber,
+} from "../../www/src/number-grid.ts";
 
 test("a number is written as the shortest decimal that means it", () => {
   const numbers = [0, 1, -1, 0.1, 1 / 3, 1e-8, 16777216, 3.4028235e38, 1e-45, Number.NaN, Infinity, -Infinity];
@@ -30,6 +38,39 @@ test("cells are pasted from spreadsheets and files", () => {
   ]);
   expect(pastedCells(" 1  2 ")).toEqual([["1", "2"]]);
   expect(pastedCells("1\t\t3")).toEqual([["1", "", "3"]]);
+});
+
+test.each([
+  ["semicolons and decimal commas", "0,5;0,25\r\n-1,5e-3;,5\r\n", ["0.5", "0.25"], ["-1.5e-3", ".5"]],
+  ["tabs and decimal commas", "0,5\t0,25\n1\t−2,\n", ["0.5", "0.25"], ["1", "−2."]],
+  ["semicolons and decimal points", "0.5;0.25\n1;2", ["0.5", "0.25"], ["1", "2"]],
+  ["JSON", "[[0.5, 0.25], [1, -2e3]]", ["0.5", " 0.25"], ["1", " -2e3"]],
+  ["NumPy", "[[0.5  0.25]\n [1.   0.  ]]\n", ["0.5", "0.25"], ["1.", "0."]],
+  ["PyTorch", "tensor([[0.5, 0.25],\n        [1, 0]], device='cuda:0')", ["0.5", " 0.25"], ["1", " 0"]],
+])("cells are pasted with %s", (_, pasted, ...rows) => {
+  expect(pastedCells(pasted as string)).toEqual(rows);
+  expect(rows.flat().map((cell) => parseNumber(cell as string))).not.toContain(null);
+});
+
+test("what only looks like a list, or like a number with a comma, stays as it is", () => {
+  expect(pastedCells("1\t[a]\t3")).toEqual([["1", "[a]", "3"]]);
+  expect(pastedCells("[1, 2]\t3")).toEqual([["[1, 2]", "3"]]);
+  expect(pastedCells("1,000,000\ta,b")).toEqual([["1,000,000", "a,b"]]);
+});
+
+test("digits that no float32 can hold are no number, and are told from what is none", () => {
+  for (const typed of ["1e400", "-3.5e38", "1".repeat(400)]) {
+    expect(parseNumber(typed), typed).toBeNull();
+    expect(isTooLarge(typed), typed).toBe(true);
+  }
+  for (const typed of ["inf", "-∞", "abc", "3.4028235e38", "1e-400"]) expect(isTooLarge(typed), typed).toBe(false);
+  expect(parseNumber("inf")).toBe(Infinity);
+  const grid = edited(
+    gridOf(1, 1, () => 7),
+    [{ row: 0, column: 0, typed: "1e400" }],
+  );
+  expect(grid.values[0]).toBe(7);
+  expect(grid.wrong).toEqual([{ row: 0, column: 0, typed: "1e400" }]);
 });
 
 test("an edit changes its cells only, and a wrong one keeps the number", () => {

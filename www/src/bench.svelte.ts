@@ -12,7 +12,7 @@ import {
 import { untrack } from "svelte";
 import { Computing } from "./computing.svelte.ts";
 import { History } from "./history.svelte.ts";
-import { toMask } from "./mask-algebra.ts";
+import { beyondTokens, problemsInMask, toMask } from "./mask-algebra.ts";
 import {
   ALL_SEEDED,
   editedMatrix,
@@ -29,11 +29,11 @@ import {
 } from "./matrices.ts";
 import { atSize, type Edit, type NumberGrid, ofRows } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
-import { buildOf, type Prepared, pass, prepare, remask } from "./passes.ts";
+import { type Prepared, pass, prepare, remask } from "./passes.ts";
 import { type Base, isLarge, type Picture } from "./picture.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
-import { type Problem, toProblem } from "./refusal.ts";
+import { type Field, type Problem, toProblem } from "./refusal.ts";
 import { type Report, reportOf } from "./report.ts";
 import { cellsOf, keysOf } from "./stages.ts";
 import {
@@ -50,6 +50,7 @@ import {
   type Work,
 } from "./state.ts";
 import { type Placed, rearranged, tokenize } from "./tokens.ts";
+import { buildOf, problemsIn } from "./typed.ts";
 
 /** What has to be made again, each with all before it. */
 const STALE = ["nothing", "report", "masks", "everything"] as const;
@@ -59,7 +60,6 @@ type Stale = (typeof STALE)[number];
 export class Bench {
   picture = $state.raw<Picture | null>(null);
   report = $state.raw<Report | null>(null);
-  problem = $state.raw<Problem | null>(null);
   info = $state.raw<EngineInfo | null>(null);
   milliseconds = $state(0);
   readonly computing = new Computing();
@@ -77,6 +77,9 @@ export class Bench {
   readonly #off = $derived.by(() => this.work.heads.off);
   readonly #softmax = $derived.by(() => `${this.work.fill} ${this.work.emptyRow}`);
   readonly #layer = $derived.by(() => placeOf(this.selection).layer);
+
+  /** Why the last pass failed, while what it was for stands there. */
+  #failed = $state.raw<Problem | null>(null);
 
   readonly tokens = $derived(tokenize(this.#sentence));
   /** Null where keys and values come from the sentence itself. */
@@ -99,6 +102,21 @@ export class Bench {
     const size = rows * columns;
     const cells = Array.from({ length: allowed.length / size }, (_, head) => cellsOf(allowed, size, head));
     return { rows, columns, cells };
+  });
+  readonly #typed = $derived.by(() =>
+    problemsIn({ tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers }),
+  );
+  /** What is wrong: in what was typed, at once and a field each; and with what was computed of it. */
+  readonly problems = $derived.by((): readonly Problem[] => {
+    const typed = [...this.#typed, ...problemsInMask(this.mask)];
+    const failed = this.#failed;
+    return failed === null || typed.some(({ field }) => field === failed.field) ? typed : [...typed, failed];
+  });
+  /** What of a rule's number is taken, but reaches beyond the tokens. */
+  readonly beyond = $derived.by(() => {
+    const [nQ, nMemory] = [this.tokens.length, this.#keyTokens?.length];
+    const isDecoder = this.#numbers.model === "blocks";
+    return beyondTokens(this.mask, { nQ, nK: isDecoder ? nQ : (nMemory ?? nQ) });
   });
   /** Whether the work is what a cancelled pass was followed by. */
   readonly wasCancelled = $derived.by(() => this.work === this.#cancelledTo);
@@ -135,10 +153,12 @@ export class Bench {
     if (before) this.#history.replace(work);
     $effect(() => {
       void [this.tokens, this.#keyTokens, this.#numbers, this.#off];
+      this.#failed = null;
       this.#request("everything");
     });
     $effect(() => {
       void [this.#masks, this.#softmax];
+      untrack(() => this.#forgive());
       this.#request("masks");
     });
     $effect(() => {
@@ -154,6 +174,10 @@ export class Bench {
 
   get work(): Work {
     return this.#history.present;
+  }
+
+  problemOf(field: Field): Problem | null {
+    return this.problems.find((problem) => problem.field === field) ?? null;
   }
 
   get canUndo(): boolean {
@@ -230,11 +254,13 @@ export class Bench {
       this.changeNumbers({ source: "own", own: ALL_SEEDED });
       return;
     }
-    const { kind, nLayers } = buildOf(this.#numbers, this.#keyTokens !== null);
+    const { nLayers: layerCount } = this.problemOf("nLayers") ? START.numbers : this.#numbers;
+    const { kind, nLayers } = buildOf({ ...this.#numbers, nLayers: layerCount }, this.#keyTokens !== null);
     const { x, memory, weights, sizes } = readableHeads(this.tokens, this.#keyTokens ?? this.tokens, { kind, nLayers });
     const typed = (size: number) => String(size);
     this.changeNumbers({
       source: "own",
+      nLayers: layerCount,
       own: { x: typedInput(x), memory: typedInput(memory), layers: typedLayers(weights, kind, nLayers) },
       dModel: typed(sizes.dModel),
       nHeads: typed(sizes.nHeads),
@@ -389,8 +415,9 @@ export class Bench {
           this.milliseconds = performance.now() - start;
           this.info = this.#engine?.info ?? null;
         }
-        if (part === "everything" || (this.problem && isOver(this.problem))) this.problem = null;
-        if (this.problem === null) this.#shown = work;
+        if (part === "everything") this.#failed = null;
+        this.#forgive();
+        if (this.#failed === null) this.#shown = work;
         // The memory of an engine never shrinks: after a large picture a smaller one gets a fresh engine.
         if (before && isLarge(before) && this.picture && !isLarge(this.picture)) {
           this.#forget();
@@ -402,9 +429,11 @@ export class Bench {
         }
       } catch (error) {
         const problem = toProblem(error);
-        // The bench itself ended an engine that is asked no more: the passes were cancelled.
-        if (problem.code === "disposed") continue;
-        this.problem = problem;
+        // The bench itself ended an engine that is asked no more, the passes being cancelled, or asked no further.
+        if (problem.code === "disposed" || error === OVERTAKEN) continue;
+        // Of what is there no more nothing is to be said.
+        if (this.#stale !== "everything") this.#failed = problem;
+        if (this.#stale !== "nothing") this.#forgive();
         if (problem.code === "engine_crashed") this.#forget();
       }
     }
@@ -414,7 +443,13 @@ export class Bench {
   }
 
   #noteShown(work: Work): void {
-    if (!this.#busy && this.problem === null && this.picture) this.#shown = work;
+    if (!this.#busy && this.#failed === null && this.picture) this.#shown = work;
+  }
+
+  /** A problem is none any more once masks change: it was a mask's, or the analysis was not there, which is asked again. */
+  #forgive(): void {
+    const failed = this.#failed;
+    if (failed && (failed.field in NO_MASK.numbers || failed.code === "no_engine")) this.#failed = null;
   }
 
   // The next pass starts a fresh engine.
@@ -496,14 +531,14 @@ export class Bench {
     if (!picture) return;
     const { analysis } = await this.#ready();
     const layer = Math.min(this.#layer, picture.nLayers - 1);
-    this.report = isLarge(picture) ? null : await reportOf(analysis, picture, layer);
+    const goOn = () => {
+      if (this.#stale !== "nothing") throw OVERTAKEN;
+    };
+    this.report = isLarge(picture) ? null : await reportOf(analysis, picture, layer, goOn);
   }
 }
 
-/** Whether a problem is none any more once masks were computed: it was a mask's, or the analysis was not there, which is asked again. */
-function isOver({ field, code }: Problem): boolean {
-  return field in NO_MASK.numbers || code === "no_engine";
-}
+const OVERTAKEN = new Error("the picture that is analysed is not the latest");
 
 /** Of one matrix for all heads, or one for each. */
 export function cellsOfHead(cells: readonly Uint8Array[], head: number): Uint8Array {

@@ -73,9 +73,9 @@ export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
     },
   );
   changes(
-    () => bench.problem,
-    (problem) => {
-      if (!problem) return;
+    () => bench.problems[0] ?? null,
+    (problem, before) => {
+      if (!problem || problem.message === before?.message) return;
       const { message, field } = problem;
       tell({ attnscope: "error", detail: { code: "invalid_option", message, field } });
     },

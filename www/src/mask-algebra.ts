@@ -1,7 +1,7 @@
 import { type Mask, mask } from "attnscope";
 import { resized } from "./painted.ts";
-import { whole, wholes } from "./refusal.ts";
-import { LIMITS, type MaskState, type RuleName } from "./state.ts";
+import { type Problem, readEach, refusedBy, whole, wholes } from "./refusal.ts";
+import { LIMITS, type MaskState, type RuleName, type RuleNumbers } from "./state.ts";
 
 /** What a mask lies on. */
 export interface Size {
@@ -11,6 +11,60 @@ export interface Size {
 }
 
 const LAST = LIMITS.tokens - 1;
+
+/** The numbers that each rule is told. */
+export const FIELDS: Record<RuleName, readonly (keyof RuleNumbers)[]> = {
+  causal: [],
+  padding: ["padded"],
+  window: ["before", "after"],
+  prefix: ["prefix"],
+  documents: ["starts"],
+  global: ["globals"],
+  dilated: ["width", "stride"],
+  painted: [],
+};
+
+const one =
+  (field: keyof RuleNumbers, least = 0) =>
+  (typed: string) =>
+    whole(field, typed, least, LAST);
+const several = (field: keyof RuleNumbers) => (typed: string) => wholes(field, typed, 0, LAST);
+
+/** What is typed for them, as numbers. */
+const READ = {
+  padded: one("padded"),
+  before: one("before"),
+  after: one("after"),
+  prefix: one("prefix"),
+  starts: several("starts"),
+  globals: several("globals"),
+  width: one("width", 1),
+  stride: one("stride", 1),
+};
+
+const fieldsOf = ({ terms }: MaskState) => terms.flatMap(({ rule }) => FIELDS[rule]);
+
+/** What was typed for a mask's rules and cannot be used. */
+export function problemsInMask(state: MaskState): readonly Problem[] {
+  const readers = fieldsOf(state).map((field) => [field, () => READ[field](state.numbers[field])]);
+  return refusedBy(() => readEach(Object.fromEntries(readers)));
+}
+
+/** What was typed for a mask's rules and reaches beyond the tokens that there are; it is taken all the same. */
+export function beyondTokens(state: MaskState, { nQ, nK }: Omit<Size, "nHeads">): readonly Problem[] {
+  const wrong = new Set(problemsInMask(state).map(({ field }) => field));
+  return fieldsOf(state).flatMap((field) => {
+    if (wrong.has(field)) return [];
+    const read = READ[field](state.numbers[field]);
+    const isCount = field === "padded" || field === "prefix";
+    if (!isCount && typeof read === "number") return [];
+    const count = isCount ? nK : Math.max(nQ, nK);
+    const found = [read].flat().find((number) => (isCount ? number > count : number >= count));
+    if (found === undefined) return [];
+    const message = `${field}: found ${found}, and there are ${count} tokens`;
+    return { field, code: isCount ? "more_than_tokens" : "no_such_token", found: String(found), message, count };
+  });
+}
 
 /** The document that each position belongs to, of the positions at which a new one starts. */
 function documentIds(starts: readonly number[], count: number): number[] {
@@ -22,21 +76,21 @@ function ruleMask(rule: RuleName, { numbers, painted }: MaskState, { nQ, nK, nHe
     case "causal":
       return mask.causal();
     case "padding":
-      return mask.padding(Math.max(0, nK - whole("padded", numbers.padded, 0, LAST)));
+      return mask.padding(Math.max(0, nK - READ.padded(numbers.padded)));
     case "window":
       return mask.slidingWindow({
-        left: whole("before", numbers.before, 0, LAST),
-        right: whole("after", numbers.after, 0, LAST),
+        left: READ.before(numbers.before),
+        right: READ.after(numbers.after),
       });
     case "prefix":
-      return mask.prefix(whole("prefix", numbers.prefix, 0, LAST));
+      return mask.prefix(READ.prefix(numbers.prefix));
     case "documents":
-      return mask.documents(documentIds(wholes("starts", numbers.starts, 0, LAST), Math.max(nQ, nK)));
+      return mask.documents(documentIds(READ.starts(numbers.starts), Math.max(nQ, nK)));
     case "global":
       // A position that a shorter sentence no longer has is passed over.
-      return mask.global(wholes("globals", numbers.globals, 0, LAST).filter((at) => at < Math.max(nQ, nK)));
+      return mask.global(READ.globals(numbers.globals).filter((at) => at < Math.max(nQ, nK)));
     case "dilated":
-      return mask.dilated(whole("width", numbers.width, 1, LAST), whole("stride", numbers.stride, 1, LAST));
+      return mask.dilated(READ.width(numbers.width), READ.stride(numbers.stride));
     case "painted": {
       const open = { rows: nQ, columns: nK, cells: [new Uint8Array(nQ * nK).fill(1)] };
       const { cells } = resized(painted ?? open, nQ, nK, nHeads);

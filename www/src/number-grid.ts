@@ -1,7 +1,7 @@
 import { fromBase64 } from "./base64.ts";
 import { list, type Reader, record, text, Unreadable, whole } from "./reader.ts";
 
-/** What was typed into a cell and is no number; the number that was there stays in use. */
+/** What was typed into a cell and is no number that a float32 can hold; the number that was there stays in use. */
 export interface Wrong {
   readonly row: number;
   readonly column: number;
@@ -97,12 +97,25 @@ const WORDS: Record<string, number> = {
   "-∞": -Infinity,
 };
 
+const spelled = (typed: string) => typed.trim().replace("−", "-").toLowerCase();
+
+/** The number that was typed in digits, as a float32; NaN for none. */
+function fromDigits(typed: string): number {
+  const plain = spelled(typed);
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(plain) ? Math.fround(Number(plain)) : Number.NaN;
+}
+
+/** Whether digits were typed that no float32 can hold. */
+export function isTooLarge(typed: string): boolean {
+  return Math.abs(fromDigits(typed)) === Infinity;
+}
+
 /** The number that was typed, as notebooks and spreadsheets write it; null for none. */
 export function parseNumber(typed: string): number | null {
-  const plain = typed.trim().replace("−", "-").toLowerCase();
+  const plain = spelled(typed);
   if (Object.hasOwn(WORDS, plain)) return WORDS[plain] ?? null;
-  const isDecimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(plain);
-  return isDecimal ? Math.fround(Number(plain)) : null;
+  const number = fromDigits(typed);
+  return Number.isFinite(number) ? number : null;
 }
 
 /** The shortest decimal that means this float32. */
@@ -135,9 +148,33 @@ export function edited(grid: NumberGrid, edits: readonly Edit[]): NumberGrid {
   return { ...grown, values, wrong: [...stillWrong.values()].slice(0, MOST) };
 }
 
-/** A block of cells as spreadsheets copy it: a line for each row, tabs between cells; else commas or spaces. */
+/** A number with a comma for a point. */
+const COMMA = /^\s*[+−-]?(\d+,\d*|,\d+)(e[+-]?\d+)?\s*$/i;
+/** A list of lists such as `[[0.5, 0.25], [1, 0]]`, by itself or within a call such as `torch.tensor(…)`. */
+const LISTS = /^\s*(?:[a-z][\w.]*\(\s*)?(\[[\s\S]*\])\s*(?:,[^[\]]*)?\)?\s*$/i;
+
+/**
+ * A block of cells as spreadsheets copy it: a line for each row; between cells tabs or semicolons, which leave a comma to be the
+ * decimal point, else commas or spaces. Or as programs print it, a list for each row.
+ */
 export function pastedCells(pasted: string): string[][] {
-  const lines = pasted.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
-  const separator = pasted.includes("\t") ? "\t" : /,/.test(pasted) ? "," : / +/;
-  return lines.map((line) => (separator === "\t" ? line : line.trim()).split(separator));
+  const lists = LISTS.exec(pasted)?.[1];
+  const lines = lists ? rowsIn(lists) : pasted.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
+  const separator = ["\t", ";", ","].find((mark) => lines.some((line) => line.includes(mark))) ?? / +/;
+  const cells = lines.map((line) => (separator === "\t" ? line : line.trim()).split(separator));
+  if (separator !== "\t" && separator !== ";") return cells;
+  return cells.map((row) => row.map((cell) => (COMMA.test(cell) ? cell.replace(",", ".") : cell)));
+}
+
+function rowsIn(lists: string): string[] {
+  return lists
+    .split("]")
+    .filter((part) => part.includes("["))
+    .map((part) =>
+      part
+        .slice(part.lastIndexOf("[") + 1)
+        .replace(/\s+/g, " ")
+        .trim()
+        .replace(/,$/, ""),
+    );
 }

@@ -3,29 +3,17 @@ import { ALL_SEEDED, INPUTS, inputOf, type Kind, type Matrices, type Matrix, wei
 import { type Model, makeModel } from "./model.ts";
 import type { Base, Side } from "./picture.ts";
 import { readableHeads } from "./readable-heads.ts";
-import { decimal, Refusal, whole } from "./refusal.ts";
-import { type EmptyRow, type Fill, LIMITS, type Numbers } from "./state.ts";
+import { Refusal } from "./refusal.ts";
+import type { EmptyRow, Fill } from "./state.ts";
+import { buildOf, problemsIn, type Typed, typedNumbers } from "./typed.ts";
 
 /** What passes are asked for. */
-export interface Asked {
-  readonly tokens: readonly string[];
-  /** Null where keys and values come from the tokens themselves. */
-  readonly otherTokens: readonly string[] | null;
-  readonly numbers: Numbers;
+export interface Asked extends Typed {
   /** Heads that are switched off. */
   readonly off: readonly number[];
 }
 
 type Listener = (part: number) => void;
-
-/** What is to compute. */
-export function buildOf(
-  { model, nLayers }: Numbers,
-  isCross: boolean,
-): { readonly kind: Kind; readonly nLayers: number } {
-  if (model === "attention") return { kind: "attention", nLayers: 1 };
-  return { kind: isCross ? "decoder" : "encoder", nLayers: whole("nLayers", nLayers, 1, LIMITS.nLayers) };
-}
 
 /** A model and its input: all that a pass needs. */
 export interface Prepared {
@@ -41,8 +29,8 @@ export interface Prepared {
  * @throws Refusal for what was typed and cannot be used
  */
 export async function prepare(engine: Engine, asked: Asked, before: Prepared | null): Promise<Prepared> {
-  check("sentence", asked.tokens);
-  if (asked.otherTokens) check("keySentence", asked.otherTokens);
+  const [refused, ...others] = problemsIn(asked);
+  if (refused) throw new Refusal(refused, others);
   if (asked.numbers.source === "readable") return readable(engine, asked);
   return drawn(engine, asked, before && hasSameModel(before.asked, asked) ? before : null);
 }
@@ -60,15 +48,6 @@ function hasSameModel(one: Asked, other: Asked): boolean {
     own?.layers === otherOwn?.layers &&
     isDrawn(own) === isDrawn(otherOwn)
   );
-}
-
-function check(field: "sentence" | "keySentence", line: readonly string[]): void {
-  const found = String(line.length);
-  if (line.length === 0) throw new Refusal({ field, code: "no_tokens", found, message: `${field} has no tokens` });
-  if (line.length > LIMITS.tokens) {
-    const message = `${field}: found ${found} tokens, expected at most ${LIMITS.tokens}`;
-    throw new Refusal({ field, code: "too_many_tokens", found, message });
-  }
 }
 
 /** What every source of numbers has the same of. */
@@ -92,24 +71,14 @@ async function readable(engine: Engine, asked: Asked): Promise<Prepared> {
   return { asked, model, base: { ...common(asked, kind, sizes.nHeads), ...made } };
 }
 
-function optional(typed: string, read: (typed: string) => number): number | undefined {
-  return typed.trim() === "" ? undefined : read(typed);
-}
-
 /** The inputs and the weights as PyTorch draws them, or in their place those that have another origin. */
 async function drawn(engine: Engine, asked: Asked, before: Prepared | null): Promise<Prepared> {
   const { tokens, otherTokens, numbers } = asked;
   const { kind, nLayers } = buildOf(numbers, otherTokens !== null);
   const own = numbers.source === "own" ? numbers.own : null;
-  const dModel = whole("dModel", numbers.dModel, 1, LIMITS.dModel);
-  const nHeads = whole("nHeads", numbers.nHeads, 1, LIMITS.nHeads);
-  const dK = optional(numbers.dK, (typed) => whole("dK", typed, 1, LIMITS.dK));
-  const dV = kind === "attention" ? optional(numbers.dV, (typed) => whole("dV", typed, 1, LIMITS.dK)) : dK;
-  const dFf =
-    kind === "attention" ? 0 : (optional(numbers.dFf, (typed) => whole("dFf", typed, 1, LIMITS.dFf)) ?? 4 * dModel);
-  const scale = optional(numbers.scale, (typed) => decimal("scale", typed, -LIMITS.scale, LIMITS.scale));
+  const { seed, dModel, nHeads, dK, dV, dFf, scale } = typedNumbers(asked);
   const sizes = { dModel, nHeads, dK: dK ?? dModel / nHeads, dV: dV ?? dModel / nHeads, dFf };
-  const generator = engine.torchGenerator(whole("seed", numbers.seed, 0, Number.MAX_SAFE_INTEGER));
+  const generator = engine.torchGenerator(seed);
   const allTokens = [...tokens, ...(otherTokens ?? [])];
   const input = (matrix: Matrix, line: readonly string[]): Tensor | Promise<Tensor> => {
     if (matrix.origin === "seed") return generator[numbers.draw]([line.length, dModel]);

@@ -1,5 +1,5 @@
 import { AttnError } from "attnscope";
-import { parseNumber } from "./number-grid.ts";
+import { isTooLarge, parseNumber } from "./number-grid.ts";
 import type { RuleNumbers } from "./state.ts";
 
 /** The fields of the state's numbers that a number is typed into. */
@@ -11,30 +11,60 @@ export type Field = "sentence" | "keySentence" | (typeof NUMBER_FIELDS)[number] 
 export interface Problem {
   readonly field: Field;
   /**
-   * An engine's code, or one of the page's own: `not_whole`, `not_a_number`, `out_of_range`, `no_tokens`, `too_many_tokens`,
-   * `too_few_columns`.
+   * An engine's code, or one of the page's own: `not_whole`, `not_a_number`, `out_of_range`, `not_divisible`, `no_tokens`,
+   * `too_many_tokens`, `too_few_columns`; and what is taken all the same, `more_than_tokens` and `no_such_token`.
    */
   readonly code: string;
   readonly found: string;
   readonly message: string;
   /** What would have been taken. */
   readonly range?: readonly [least: number, most: number];
+  /** Of `not_divisible`: the heads; of `more_than_tokens` and `no_such_token`: how many tokens there are. */
+  readonly count?: number;
   /** Of `too_large`: bytes. */
   readonly needed?: number;
 }
 
 export class Refusal extends Error {
-  constructor(readonly problem: Problem) {
+  constructor(
+    readonly problem: Problem,
+    /** What else was refused with it. */
+    readonly others: readonly Problem[] = [],
+  ) {
     super(problem.message);
   }
+}
+
+/** What was refused where this is done. */
+export function refusedBy(act: () => void): readonly Problem[] {
+  try {
+    act();
+    return [];
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return [error.problem, ...error.others];
+  }
+}
+
+/** What each of several readers gives; one that refuses does not keep the others from being asked. */
+export function readEach<Values extends object>(
+  readers: { readonly [Name in keyof Values]: () => Values[Name] },
+): Values {
+  const values: Partial<Values> = {};
+  const [first, ...others] = (Object.keys(readers) as (keyof Values)[]).flatMap((name) =>
+    refusedBy(() => {
+      values[name] = readers[name]();
+    }),
+  );
+  if (first) throw new Refusal(first, others);
+  return values as Values;
 }
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof Refusal) return error.problem;
   const message = error instanceof Error ? error.message : String(error);
   const { code = "unexpected", details = {} } = error instanceof AttnError ? error : {};
-  const option = code === "not_divisible" ? "dModel" : details.option;
-  const field = NUMBER_FIELDS.find((field) => field === option) ?? "sentence";
+  const field = NUMBER_FIELDS.find((field) => field === details.option) ?? "sentence";
   const { found, needed } = details;
   return { field, code, found: String(found ?? ""), message, ...(typeof needed === "number" && { needed }) };
 }
@@ -51,7 +81,7 @@ export function whole(field: Field, typed: string, least: number, most: number):
 
 /** The number that was typed into a field. */
 export function decimal(field: Field, typed: string, least: number, most: number): number {
-  const value = parseNumber(typed) ?? Number.NaN;
+  const value = isTooLarge(typed) ? Infinity : (parseNumber(typed) ?? Number.NaN);
   if (value >= least && value <= most) return value;
   const message = `${field}: found "${typed}", expected a number from ${least} to ${most}`;
   const code = Number.isNaN(value) ? "not_a_number" : "out_of_range";

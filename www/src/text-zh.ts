@@ -128,7 +128,8 @@ export const zh: Text = {
     return `${file}：${message}`;
   },
   numbersAreKept: "原有的数没有改变。",
-  notANumber: (row, column, typed) => `第 ${row} 行第 ${column} 列：“${typed}”不是数。`,
+  notANumber: (row, column, typed, isTooLarge) =>
+    `第 ${row} 行第 ${column} 列：“${typed}”${isTooLarge ? "超出 float32 的范围" : "不是数"}。`,
   numberStays: (number, others) =>
     others === 0 ? `仍使用 ${number}。` : `仍使用 ${number}。另有 ${others} 个单元格已标出。`,
   pasteTooLarge: (cells) => `粘贴的内容有 ${cells} 个单元格超出表格，未写入。`,
@@ -337,14 +338,16 @@ export const zh: Text = {
   computing: (percent) => `正在计算 ${percent}%`,
   cancel: "取消",
   wasCancelled: "计算已取消。点“撤销”可以回到取消前的内容。",
-  problem: ({ field, code, message, found, range, needed }) => {
+  problem: ({ field, code, message, found, range, needed, count }) => {
     if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
     if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
     if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中仍是上一个句子。`;
     if (code === "not_a_number") return `“${found}”不是数。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
     if (code === "no_tokens") return "请至少输入一个词。图中仍是上一个句子。";
-    if (code === "not_divisible") return "d_model 不能被头数整除：请换个大小，或填写 d_k 与 d_v。";
+    if (code === "not_divisible") return `d_model ${found} 不能被头数 ${count} 整除：请换个大小，或填写 d_k 与 d_v。`;
+    if (code === "more_than_tokens") return `“${found}”多于现有的 ${count} 个词元。`;
+    if (code === "no_such_token") return `没有编号为 ${found} 的词元：最后一个是 ${(count ?? 1) - 1}。`;
     if (code === "too_large" && needed !== undefined)
       return `这需要 ${(needed / 2 ** 30).toFixed(1)} GiB，超过本页可用的内存。图中仍是之前的结果。`;
     if (code === "engine_crashed") return "引擎已停止，下一次修改时会重新启动。没有丢失任何内容。";

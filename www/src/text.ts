@@ -144,8 +144,8 @@ export const en = {
     return `${file}: ${message}`;
   },
   numbersAreKept: "The numbers are as they were.",
-  notANumber: (row: number, column: number, typed: string) =>
-    `Row ${row}, column ${column}: “${typed}” is not a number.`,
+  notANumber: (row: number, column: number, typed: string, isTooLarge: boolean) =>
+    `Row ${row}, column ${column}: “${typed}” is ${isTooLarge ? "too large for float32" : "not a number"}.`,
   numberStays: (number: string, others: number) =>
     others === 0
       ? `${number} stays in use.`
@@ -365,7 +365,7 @@ export const en = {
   computing: (percent: number) => `computing ${percent} %`,
   cancel: "Cancel",
   wasCancelled: "The computation was cancelled. Undo brings back what it was for.",
-  problem: ({ code, message, found, range, needed }: Problem): string => {
+  problem: ({ code, message, found, range, needed, count }: Problem): string => {
     if (code === "too_few_columns")
       return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
     if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
@@ -375,6 +375,10 @@ export const en = {
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
     if (code === "no_tokens") return "Type at least one word. The picture is that of the last sentence.";
+    if (code === "not_divisible")
+      return `d_model ${found} is not divisible by ${count} heads: choose another size, or give d_k and d_v.`;
+    if (code === "more_than_tokens") return `“${found}” is more than the ${count} tokens there are.`;
+    if (code === "no_such_token") return `There is no token ${found}: the last is ${(count ?? 1) - 1}.`;
     if (code === "too_large" && needed !== undefined)
       return `This needs ${(needed / 2 ** 30).toFixed(1)} GiB, more than a page may take. The picture is that of before.`;
     if (code === "engine_crashed")
