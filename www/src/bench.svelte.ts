@@ -40,6 +40,7 @@ import {
   type BenchState,
   type HeadsState,
   type LessonName,
+  LIMITS,
   type MaskState,
   NO_MASK,
   type Numbers,
@@ -49,7 +50,7 @@ import {
   type ViewState,
   type Work,
 } from "./state.ts";
-import { type Placed, rearranged, tokenize } from "./tokens.ts";
+import { type Placed, rearranged, tokenize, type Unarranged } from "./tokens.ts";
 import { buildOf, problemsIn } from "./typed.ts";
 
 /** What has to be made again, each with all before it. */
@@ -217,13 +218,15 @@ export class Bench {
   }
 
   /**
-   * Puts a line's tokens into another order, with new ones among them; what was typed for a token goes with it. False
-   * where the line could not be written so.
+   * Puts a line's tokens into another order, with new ones among them; what was typed for a token goes with it. Says why
+   * where the line cannot be written so.
    */
-  arrange(line: "sentence" | "keySentence", order: readonly Placed[]): boolean {
+  arrange(line: "sentence" | "keySentence", order: readonly Placed[]): Unarranged | null {
     const before = this.work[line] ?? "";
     const after = rearranged(before, order);
-    if (after === null || order.length === 0) return false;
+    if (order.length === 0) return "empty";
+    if (after === null) return "joined";
+    if (after.length > LIMITS.sentence) return "too_long";
     const { own } = this.work.numbers;
     const input = line === "sentence" ? "x" : "memory";
     const weight = own?.[input].weight;
@@ -239,7 +242,7 @@ export class Bench {
           }
         : this.work.numbers;
     this.change({ [line]: after, numbers });
-    return true;
+    return null;
   }
 
   /** Numbers of one's own: those of before, or at first those that are in use. */

@@ -1,4 +1,4 @@
-import type { Activation, Tensor } from "attnscope";
+import type { Activation, Mask, Tensor, TorchConvention } from "attnscope";
 import {
   dictName,
   type InputName,
@@ -79,6 +79,15 @@ function masking({ picture, fill, isAdded }: ProgramOptions): string[] {
   const added = "scores = scores + attn_mask";
   const filled = `scores = scores.masked_fill(attn_mask == float("-inf"), ${fill})`;
   return fill === "-inf" ? [code, added] : [code, added, filled];
+}
+
+/** The mask's own lines, which by themselves do what the page does; or say at their end where PyTorch does otherwise. */
+export function maskCode(mask: Mask, convention: TorchConvention, fill: Fill, emptyRow: EmptyRow): string {
+  const code = mask.toTorch(convention);
+  if (fill === "-inf")
+    return emptyRow === "zero" ? `${code}\n# then weights.nan_to_num(0.0): an empty row gives 0` : code;
+  if (convention === "additive") return code.replaceAll('float("-inf")', fill);
+  return `${code}\n# PyTorch fills in -inf for it, not -1e9: an empty row differs`;
 }
 
 function numbersToWrite(picture: Picture): number {

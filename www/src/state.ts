@@ -77,6 +77,8 @@ export interface MaskState {
 export interface HeadsState {
   /** Heads that are switched off. */
   readonly off: readonly number[];
+  /** Those that were off before one was left alone. */
+  readonly offBefore: readonly number[];
   readonly isAveraged: boolean;
   readonly isSorted: boolean;
 }
@@ -174,7 +176,7 @@ export const START: BenchState = {
   fill: "-1e9",
   emptyRow: "nan",
   comparing: "with",
-  heads: { off: [], isAveraged: false, isSorted: false },
+  heads: { off: [], offBefore: [], isAveraged: false, isSorted: false },
   view: { looking: "matrix", scale: "linear", range: "shared", convention: "sdpa" },
   lesson: null,
   place: { stage: "weights", layer: 0, head: 0, query: 2, key: 1, feature: 0 },
@@ -220,6 +222,8 @@ export type BenchStage = (typeof STAGES)[number];
 const position = whole(0, LIMITS.sentence);
 const typedPosition = typedNumber(-LIMITS.sentence, LIMITS.sentence);
 const typedPositions = text(LIMITS.sentence);
+
+const readHeads = list(whole(0, LIMITS.nHeads - 1), 0, LIMITS.nHeads);
 
 const readTerm = record<Term>(
   { rule: oneOf(...RULES), join: oneOf("and", "or"), isNegated: flag },
@@ -276,10 +280,7 @@ const readFields: Reader<BenchState> = record<BenchState>(
     fill: oneOf("-1e9", "-inf"),
     emptyRow: oneOf("nan", "zero"),
     comparing: oneOf("with", "without", "difference", "all"),
-    heads: record<HeadsState>(
-      { off: list(whole(0, LIMITS.nHeads - 1), 0, LIMITS.nHeads), isAveraged: flag, isSorted: flag },
-      START.heads,
-    ),
+    heads: record<HeadsState>({ off: readHeads, offBefore: readHeads, isAveraged: flag, isSorted: flag }, START.heads),
     view: record<ViewState>(
       {
         looking: oneOf("matrix", "lines", "bars"),

@@ -7,7 +7,7 @@ import { LIMITS, type Numbers } from "./state.ts";
 export interface FileProblem {
   /**
    * An engine's code, or one of the page's own: `no_numbers`, `too_many_numbers`, `no_matrix`, `wrong_rows`,
-   * `too_wide`, `heads`.
+   * `no_stage`, `too_wide`, `heads`.
    */
   readonly code: string;
   /** Where it is in the file, what is there, and what would have been taken. */
@@ -51,9 +51,20 @@ interface Filled {
 // What is taken is saved with the state, which is not read again beyond its own limit.
 const MOST_NUMBERS = 5_000_000;
 
-/** A matrix becomes an input; more are the parameters, under any names that the engine knows. */
-export async function fill(engine: Engine, tensors: StateDict, fitting: Fitting): Promise<Filled> {
+/** Of a pass, as the page saves it, the stage that an input was; of other files everything. */
+function entriesToTake(tensors: StateDict, input: InputName): [string, Tensor][] {
   const entries = Object.entries(tensors);
+  const stage = (...names: readonly string[]) =>
+    entries.filter(([name]) => names.some((stage) => name === stage || name === `layer1.${stage}`));
+  if (stage("scores").length === 0 || stage("weights").length === 0) return entries;
+  const taken = input === "x" ? stage("input") : stage("key_input", "memory");
+  if (taken.length !== 1) throw new FileRefusal("no_stage", { expected: input === "x" ? "input" : "key_input" });
+  return taken;
+}
+
+/** A matrix becomes an input, and so does that of a pass; more are the parameters, under any names that the engine knows. */
+export async function fill(engine: Engine, tensors: StateDict, fitting: Fitting): Promise<Filled> {
+  const entries = entriesToTake(tensors, fitting.input);
   const count = entries.reduce((sum, [, { data }]) => sum + data.length, 0);
   if (count === 0) throw new FileRefusal("no_numbers", {});
   if (count > MOST_NUMBERS) throw new FileRefusal("too_many_numbers", { found: count, expected: MOST_NUMBERS });

@@ -77,6 +77,15 @@ export const zh: Text = {
   repeatToken: "重复一次",
   removeToken: "删除",
   repeatLine: "重复整行",
+  notArranged: {
+    empty: "最后一个词元不能删：一行至少有一个。",
+    joined: "这些词元不能这样排：相邻时会被读成别的词元。",
+    too_long: "这一行会超过 20,000 个字符。",
+  },
+  lineCut: (kept, count) =>
+    kept > 1
+      ? `一行最多 20,000 个字符：${count === null ? "" : `共 ${count} 个词元，`}只取了前 ${kept} 个。`
+      : "一行最多 20,000 个字符：只取了开头的部分。",
   addToken: (token) => `添加 ${token}`,
 
   source: "数值来源",
@@ -124,6 +133,7 @@ export const zh: Text = {
     if (code === "too_wide") return `${file}：大小 ${found} 超过 ${expected}。`;
     if (code === "no_matrix") return `${file}，${entry}：形状 [${found}] 不是矩阵。`;
     if (code === "wrong_rows") return `${file} 有 ${found} 行，而词元有 ${expected} 个。`;
+    if (code === "no_stage") return `${file} 是一次计算，但没有“${expected}”这一阶段。`;
     if (code === "heads") return `${file}：${expected} 个头不能整除 ${found}。`;
     return `${file}：${message}`;
   },
@@ -317,6 +327,7 @@ export const zh: Text = {
   emptyRows: { nan: "NaN", zero: "0" },
   convention: "PyTorch 写法",
   conventions: { sdpa: "True = 保留", mha: "True = 遮住", additive: "相加" },
+  onlyAdded: "ALiBi 是每格一个数，这样的掩码只能相加。",
   noMaskCode: "attn_mask = None",
 
   inspector: "这个数是怎么来的",

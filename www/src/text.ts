@@ -6,6 +6,7 @@ import type { Problem } from "./refusal.ts";
 import { plainStage } from "./stages.ts";
 import type { BenchStage, Comparing, LessonName, RuleName, RuleNumbers } from "./state.ts";
 import type { FileProblem } from "./tensor-files.ts";
+import type { Unarranged } from "./tokens.ts";
 
 /** The matrix that a stage is multiplied with. */
 const MATRICES: Partial<Record<Stage, string>> = {
@@ -92,6 +93,15 @@ export const en = {
   repeatToken: "Repeat it",
   removeToken: "Remove it",
   repeatLine: "Repeat the whole line",
+  notArranged: {
+    empty: "The last token stays: a line has one at least.",
+    joined: "These tokens cannot stand so: side by side they would be read as others.",
+    too_long: "The line would be longer than 20,000 characters.",
+  } satisfies Record<Unarranged, string> as Record<Unarranged, string>,
+  lineCut: (kept: number, count: number | null) =>
+    kept > 1
+      ? `A line holds 20,000 characters: the first ${kept} ${count === null ? "" : `of ${count} `}tokens were taken.`
+      : "A line holds 20,000 characters: only the first were taken.",
   addToken: (token: string) => `Add ${token}`,
 
   source: "Numbers from",
@@ -140,6 +150,7 @@ export const en = {
     if (code === "too_wide") return `${file}: a size of ${found} is more than ${expected}.`;
     if (code === "no_matrix") return `${file}, ${entry}: the shape [${found}] is not that of a matrix.`;
     if (code === "wrong_rows") return `${file} has ${found} rows, and there are ${expected} tokens.`;
+    if (code === "no_stage") return `${file} holds a pass without the stage “${expected}”.`;
     if (code === "heads") return `${file}: ${expected} heads do not divide ${found}.`;
     return `${file}: ${message}`;
   },
@@ -344,6 +355,7 @@ export const en = {
   emptyRows: { nan: "NaN", zero: "0" },
   convention: "In PyTorch",
   conventions: { sdpa: "True = keep", mha: "True = hide", additive: "added" },
+  onlyAdded: "ALiBi is a number for each cell: such a mask can only be added.",
   noMaskCode: "attn_mask = None",
 
   inspector: "How this number is made",

@@ -24,8 +24,25 @@ export function tokenize(sentence: string): string[] {
     .filter((segment) => segment !== " ");
 }
 
+/** The first of a line's characters: whole tokens, as many as fit; where not even one does, the part of it that fits. */
+export function shortened(sentence: string, most: number): string {
+  if (sentence.length <= most) return sentence;
+  const piece = sentence.slice(0, 2 * most);
+  let end = 0;
+  for (const token of tokenize(piece)) {
+    const next = piece.indexOf(token, end) + token.length;
+    if (next > most) break;
+    end = next;
+  }
+  // Not in the middle of a character either.
+  return end > 0 ? piece.slice(0, end) : piece.slice(0, most).replace(/[\ud800-\udbff]$/, "");
+}
+
 /** A token of a changed line: one of before, by its number, or a new one. */
 export type Placed = number | string;
+
+/** Why a line's tokens cannot be arranged so: none is left, two side by side would be others, or the line holds no more. */
+export type Unarranged = "empty" | "joined" | "too_long";
 
 /** A line of whole numbers. */
 export const inOrder = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
