@@ -145,7 +145,7 @@ test("every link leads to a page and a place that are there, and no id is given 
 });
 
 for (const colorScheme of ["light", "dark"] as const) {
-  for (const width of [1280, 360]) {
+  for (const width of [1280, 320]) {
     test(`axe finds nothing, and nothing is wider than the window: ${colorScheme}, ${width} px`, async ({ page }) => {
       test.slow();
       await page.emulateMedia({ colorScheme });
@@ -238,7 +238,7 @@ test("what was fetched once finds without a network", async ({ page, context }) 
 });
 
 for (const colorScheme of ["light", "dark"] as const) {
-  for (const width of [1280, 360]) {
+  for (const width of [1280, 320]) {
     test(`what was found fits and axe finds nothing: ${colorScheme}, ${width} px`, async ({ page }) => {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize({ width, height: 640 });

@@ -32,8 +32,14 @@ test("a head that is off gives nothing to the output", async ({ page }) => {
   await played(page, "only 3").click();
   await expect(played(page, "head 1 takes part")).toHaveAttribute("aria-pressed", "false");
   await expect(played(page, "head 3 takes part")).toHaveAttribute("aria-pressed", "true");
-  await played(page, "only 3").click();
-  await expect(played(page, "head 2 takes part")).toHaveAttribute("aria-pressed", "true");
+  // From one alone to another, what was on before is remembered.
+  await head(page, 1).focus();
+  await played(page, "only 1").click();
+  await played(page, "only 1").click();
+  await expect(played(page, "head 1 takes part")).toHaveAttribute("aria-pressed", "true");
+  await expect(played(page, "head 2 takes part")).toHaveAttribute("aria-pressed", "false");
+  await played(page, "head 2 takes part").click();
+  await expect(page.getByTestId("heads-played").locator("[aria-label][aria-pressed=true]")).toHaveCount(4);
 });
 
 test("heads are averaged", async ({ page }) => {

@@ -88,6 +88,66 @@ test("a wrong number is told beside its field, and the mask stays", async ({ pag
   await expect(page.getByRole("alert")).toHaveCount(0);
 });
 
+test("each wrong number of a rule is told within the rule, and one beyond the tokens too", async ({ page }) => {
+  await rule(page, "window").click();
+  await rule(page, "padding").click();
+  const within = (name: string) => terms(page).getByRole("listitem").filter({ hasText: name });
+  await page.getByTestId("before").fill("abc");
+  await page.getByTestId("padded").fill("-3");
+  await expect(within("window")).toContainText("“abc” is not a whole number.");
+  await expect(within("padding")).toContainText("“-3” is not from 0 to 4095.");
+  await expect(page.getByRole("alert")).toHaveCount(2);
+  await page.getByTestId("before").fill("1");
+  await expect(within("window").getByRole("alert")).toHaveCount(0);
+  await page.getByTestId("padded").fill("999");
+  await expect(page.getByTestId("padded")).toHaveAttribute("aria-invalid", "false");
+  await expect(page.getByTestId("padded")).toHaveAccessibleDescription("“999” is more than the 4 tokens there are.");
+  await expectMask(page, "0000 0000 0000 0000");
+  await page.getByTestId("padded").fill("4");
+  await expect(within("padding")).not.toContainText("there are");
+  await rule(page, "global").click();
+  await page.getByTestId("globals").fill("0 4");
+  await expect(within("global")).toContainText("There is no token 4: the last is 3.");
+});
+
+test("of two masks the one that is not being edited says what is wrong with it", async ({ page }) => {
+  await rule(page, "padding").click();
+  await page.getByRole("button", { name: "compare two" }).click();
+  await page.getByTestId("padded").fill("abc");
+  await choose(page, "edited-mask", "A");
+  await expect(page.getByTestId("padded")).toHaveAttribute("aria-invalid", "false");
+  await expect(page.getByRole("alert")).toHaveText("Mask B: “abc” is not a whole number.");
+});
+
+test("the line in PyTorch fills as the page does, or says what differs", async ({ page }) => {
+  const code = page.getByTestId("mask-code");
+  await rule(page, "causal").click();
+  await expect(code).toHaveValue(/# PyTorch fills in -inf for it, not -1e9: an empty row differs$/);
+  await choose(page, "convention", "added");
+  await expect(code).toHaveValue(/attn_mask = torch\.where\(j <= i, 0\.0, -1e9\) {2}# added to the scores$/);
+  await choose(page, "fill", "−∞");
+  await expect(code).toHaveValue(/torch\.where\(j <= i, 0\.0, float\("-inf"\)\) {2}# added to the scores$/);
+  await choose(page, "empty-row", "0");
+  await expect(code).toHaveValue(/# then weights\.nan_to_num\(0\.0\): an empty row gives 0$/);
+  await choose(page, "convention", "True = keep");
+  await choose(page, "empty-row", "NaN");
+  await expect(code).toHaveValue(/attn_mask = j <= i {2}# True = may attend$/);
+});
+
+test("a mask with ALiBi can only be added, and the switch says so", async ({ page }) => {
+  const radio = (name: string) => page.getByTestId("convention").getByRole("radio", { name });
+  await rule(page, "causal").click();
+  await rule(page, "ALiBi").click();
+  await expect(radio("added")).toBeChecked();
+  await expect(radio("True = keep")).toBeDisabled();
+  await expect(radio("True = hide")).toBeDisabled();
+  await expect(page.getByTestId("convention")).toHaveAccessibleDescription(/such a mask can only be added/);
+  await expect(page.getByTestId("mask-code")).toHaveValue(/\.abs\(\), -1e9\) {2}# added to the scores$/);
+  await rule(page, "ALiBi").click();
+  await expect(radio("True = keep")).toBeChecked();
+  await expect(radio("True = hide")).toBeEnabled();
+});
+
 test("ALiBi adds to the scores, beside any rule", async ({ page }) => {
   await rule(page, "causal").click();
   await rule(page, "ALiBi").click();

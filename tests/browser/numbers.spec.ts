@@ -99,6 +99,29 @@ test("what is no number is told, kept and changes nothing", async ({ page }) => 
   await expect(cell(page, 3, 4)).toHaveText("1");
 });
 
+test("digits that no float32 can hold are told and kept", async ({ page }) => {
+  await oneHot(page);
+  await choose(page, "matrix", "W_K");
+  await type(page, 0, 0, "1e400");
+  await expect(page.getByTestId("grid-problem")).toHaveText(
+    "Row 1, column 1: “1e400” is too large for float32. 1 stays in use.",
+  );
+  await expect(cell(page, 0, 0)).toHaveText("1e400");
+  await expect(cell(page, 0, 0)).toHaveAttribute("aria-invalid", "true");
+});
+
+test("numbers are pasted as spreadsheets with decimal commas, and as programs, write them", async ({ page }) => {
+  await oneHot(page);
+  await choose(page, "matrix", "W_K");
+  await paste(page, 0, 0, "0,5;0,25\r\n-1,5;2\r\n");
+  await expect(cell(page, 0, 0)).toHaveText("0.5");
+  await expect(cell(page, 1, 0)).toHaveText("-1.5");
+  await paste(page, 2, 0, "[[7.5, 8], [9, 1e-3]]");
+  await expect(cell(page, 2, 1)).toHaveText("8");
+  await expect(cell(page, 3, 1)).toHaveText("0.001");
+  await expect(page.getByTestId("grid-problem")).toHaveCount(0);
+});
+
 test("a number of X, or a head that is switched off, asks for a pass and nothing before it", async ({ page }) => {
   await oneHot(page);
   await choose(page, "matrix", "X");

@@ -140,7 +140,9 @@ test("sizes that do not divide are refused beside the field, and everything stay
   await choose(page, "source", "PyTorch seed");
   const before = await said(head(page, 1));
   await page.getByTestId("d-model").fill("10");
-  await expect(page.getByTestId("problem")).toContainText("10 is not divisible by nHeads 4");
+  await expect(page.getByTestId("problem")).toHaveText(
+    "d_model 10 is not divisible by 4 heads: choose another size, or give d_k and d_v.",
+  );
   await expect(page.getByTestId("d-model")).toHaveAttribute("aria-invalid", "true");
   await expect(page.getByTestId("d-model")).toHaveValue("10");
   await rule(page, "causal").click();
@@ -151,6 +153,104 @@ test("sizes that do not divide are refused beside the field, and everything stay
   await expect(page.getByTestId("problem")).toHaveText("“twelve” is not a whole number.");
   await page.getByTestId("d-model").fill("12");
   await expect(page.getByTestId("problem")).toHaveCount(0);
+});
+
+test("each wrong field says what is wrong with it, beside it and with its own name", async ({ page }) => {
+  await choose(page, "source", "PyTorch seed");
+  await page.getByTestId("n-heads").fill("x");
+  await page.getByTestId("score-scale").fill("1e400");
+  await page.getByTestId("d-v").fill("0");
+  for (const [field, message] of [
+    ["n-heads", "“x” is not a whole number."],
+    ["score-scale", "“1e400” is not from -1000000 to 1000000."],
+    ["d-v", "“0” is not from 1 to 1024."],
+  ] as const) {
+    await expect(page.getByTestId(field)).toHaveAttribute("aria-invalid", "true");
+    await expect(page.getByTestId(field)).toHaveAccessibleDescription(message);
+    await expect(page.locator("div", { has: page.getByTestId(field) }).last()).toContainText(message);
+  }
+  await expect(page.getByTestId("problem")).toHaveCount(3);
+  await page.getByTestId("n-heads").fill("4");
+  await expect(page.getByTestId("n-heads")).toHaveAttribute("aria-invalid", "false");
+  await expect(page.getByTestId("problem")).toHaveCount(2);
+  // A field that goes takes nothing of it along.
+  await page.getByTestId("seed").fill("much");
+  await page.getByTestId("d-v").fill("");
+  await page.getByTestId("score-scale").fill("");
+  await choose(page, "source", "Readable heads");
+  await expect(page.getByTestId("problem")).toHaveCount(0);
+  await choose(page, "source", "Own numbers");
+  await expect(page.getByTestId("seed")).toHaveAttribute("aria-invalid", "true");
+  await page.getByTestId("seed").fill("7");
+  await expect(page.getByTestId("problem")).toHaveCount(0);
+});
+
+test("what is wrong no more is said no more, while the next pass still runs", async ({ page }) => {
+  await page.getByTestId("sentence").fill("");
+  await expect(page.getByRole("alert")).toContainText("Type at least one word");
+  await page.evaluate(() => {
+    const send = Worker.prototype.postMessage as (...message: unknown[]) => void;
+    const held: (() => void)[] = [];
+    Worker.prototype.postMessage = function (...message: unknown[]) {
+      held.push(() => send.call(this, ...message));
+    };
+    Object.assign(globalThis, {
+      letGo() {
+        Worker.prototype.postMessage = send;
+        for (const act of held) act();
+      },
+    });
+  });
+  await page.getByTestId("sentence").fill("a b c");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await expect(page.getByTestId("tokens").getByRole("button")).toHaveCount(6);
+  await page.evaluate(() => (globalThis as unknown as { letGo(): void }).letGo());
+  await expect(page.getByTestId("tokens").getByRole("button")).toHaveCount(3);
+});
+
+test("a line that is too long is cut between tokens, and says so", async ({ page }) => {
+  const words = Array.from({ length: 25_000 }, (_, i) => `word${i % 100}`);
+  await page.getByTestId("sentence").focus();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(words.join(" "));
+  const kept = (await page.getByTestId("sentence").inputValue()).split(" ");
+  expect(kept).toEqual(words.slice(0, kept.length));
+  expect(kept.join(" ").length).toBeGreaterThan(19_990);
+  await expect(page.getByRole("alert")).toHaveText(
+    `A line holds 20,000 characters: the first ${kept.length} of 25000 tokens were taken.`,
+  );
+  await expect(page.getByTestId("tokens").getByRole("button")).toHaveCount(kept.length);
+  await page.getByTestId("sentence").fill("a b");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+});
+
+test("of many weights the analysis is asked head by head, and without a mask not what it did", async ({ page }) => {
+  const n = 600;
+  await page.evaluate(() => {
+    const asked: { op: string; numbers: number }[] = [];
+    const send = Worker.prototype.postMessage as (message: unknown, ...rest: unknown[]) => void;
+    Worker.prototype.postMessage = function (...[message, ...rest]: Parameters<typeof send>) {
+      const { request } = message as { request?: { op: string; weights?: { data: Float32Array } } };
+      if (request) asked.push({ op: request.op, numbers: request.weights?.data.length ?? 0 });
+      send.call(this, message, ...rest);
+    };
+    Object.assign(globalThis, { asked });
+  });
+  await page.getByTestId("sentence").fill(Array.from({ length: n }, (_, i) => `w${i}`).join(" "));
+  await expect(page.getByTestId("tokens").getByRole("button")).toHaveCount(n);
+  await expect(page.getByTestId("head-grid").locator("figcaption")).toHaveText([
+    /previous token 1\.00/,
+    /first token 1\.00/,
+    /itself/,
+    /even 1\.00/,
+  ]);
+  const asked = await page.evaluate(
+    () => (globalThis as unknown as { asked: { op: string; numbers: number }[] }).asked,
+  );
+  const labelled = asked.filter(({ op }) => op === "labelHeads");
+  expect(labelled.map(({ numbers }) => numbers)).toEqual([n * n, n * n, n * n, n * n]);
+  expect(Math.max(...asked.map(({ numbers }) => numbers))).toBe(n * n);
+  expect(asked.filter(({ op }) => op === "maskEffect")).toEqual([]);
 });
 
 test("any text can be a sentence", async ({ page }) => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, type Page } from "@playwright/test";
 import { createEngine, type Engine } from "../../dist/index.js";
-import { choose, expectAccessible, test } from "./bench.ts";
+import { choose, expectAccessible, saved, test } from "./bench.ts";
 
 const SAMPLES = new URL("../golden/samples/", import.meta.url);
 
@@ -40,6 +40,29 @@ for (const format of ["npy", "npz", "csv", "safetensors", "json"] as const) {
     await page.getByTestId("toolbar").getByRole("button", { name: "Undo" }).click();
     await expect(page.getByTestId("d-model")).toHaveValue("4");
     await expect(cell(page, 0, 0)).not.toHaveText("0");
+  });
+}
+
+for (const format of ["npz", "safetensors", "json"] as const) {
+  test(`a pass that the page saved gives its input: ${format}`, async ({ page }) => {
+    const pass = await saved(page, `the whole pass as ${format}`);
+    const first = await cell(page, 0, 0).textContent();
+    await choose(page, "origin", "zeros");
+    await expect(cell(page, 0, 0)).toHaveText("0");
+    // Wherever one stands: of a pass nothing but its input is anything that could be typed.
+    await choose(page, "matrix", "W_Q");
+    await open(page, pass.name, pass.bytes);
+    await expect(page.getByTestId("matrix").getByRole("radio", { name: "X", exact: true })).toBeChecked();
+    await expect(cell(page, 0, 0)).toHaveText(first ?? "");
+    await expect(problem(page)).toHaveCount(0);
+    await page.getByTestId("sentence").fill("a b c d");
+    await expect(page.getByTestId("tokens").getByRole("button")).toHaveCount(4);
+    await open(page, pass.name, pass.bytes);
+    await expect(problem(page)).toContainText(`${pass.name} has 3 rows, and there are 4 tokens.`);
+    await page.getByRole("button", { name: "keys from another line" }).click();
+    await choose(page, "matrix", "X_K");
+    await open(page, pass.name, pass.bytes);
+    await expect(problem(page)).toContainText(`${pass.name} holds a pass without the stage “key_input”.`);
   });
 }
 

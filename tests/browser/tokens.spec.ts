@@ -120,6 +120,53 @@ test("a token is dragged to another place, and the line and the selection follow
   await expect(page.getByTestId("sentence")).toHaveValue("the cat sat on the mat");
 });
 
+test("a token is dragged straight down to another line, and Escape lets it go where it was", async ({ page }) => {
+  await page.setViewportSize({ width: 360, height: 900 });
+  const line = Array.from({ length: 12 }, (_, i) => `token${i}`);
+  await page.getByTestId("sentence").fill(line.join(" "));
+  await expect(tokens(page)).toHaveCount(12);
+  const from = await tokens(page).nth(1).boundingBox();
+  const below = await tokens(page).nth(7).boundingBox();
+  if (!from || !below) throw new Error("no box");
+  const [x, y] = [from.x + from.width / 2, from.y + 8];
+  for (const isLetGo of [true, false]) {
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x, below.y + 8, { steps: 5 });
+    await expect(page.getByTestId("tokens").locator(".lifted")).toHaveCount(1);
+    if (isLetGo) {
+      await page.keyboard.press("Escape");
+      await expect(page.getByTestId("tokens").locator(".lifted")).toHaveCount(0);
+    }
+    await page.mouse.up();
+    if (isLetGo) await expect(page.getByTestId("sentence")).toHaveValue(line.join(" "));
+    else await expect(page.getByTestId("sentence")).not.toHaveValue(line.join(" "));
+  }
+  const after = (await page.getByTestId("sentence").inputValue()).split(" ");
+  expect(after.indexOf("token1")).toBeGreaterThan(4);
+});
+
+test("what cannot stand so is told", async ({ page }) => {
+  await page.getByTestId("sentence").fill("a   b");
+  await expect(tokens(page)).toHaveCount(3);
+  await tokens(page).nth(1).click();
+  await menu(page, "Repeat it");
+  await expect(page.getByRole("alert")).toHaveText(/side by side they would be read as others/);
+  await menu(page, "Remove it");
+  await expect(tokens(page)).toHaveText(["a", "b"]);
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await tokens(page).nth(0).focus();
+  await page.keyboard.press("Delete");
+  await expect(tokens(page)).toHaveCount(1);
+  await page.keyboard.press("Delete");
+  await expect(page.getByRole("alert")).toHaveText(/The last token stays/);
+  await page.getByTestId("sentence").fill("w".repeat(150).concat(" "));
+  await page.getByTestId("sentence").fill(Array.from({ length: 80 }, () => "w".repeat(150)).join(" "));
+  await expect(tokens(page)).toHaveCount(80);
+  await menu(page, "Repeat the whole line");
+  await expect(page.getByRole("alert")).toHaveText("The line would be longer than 20,000 characters.");
+});
+
 test("tokens are moved, repeated and removed by keyboard and from the menu", async ({ page }) => {
   await tokens(page).nth(0).focus();
   await page.keyboard.press("Shift+ArrowRight");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { inOrder, moved, rearranged, SPECIAL_TOKENS, tokenize } from "../../www/src/tokens.ts";
+import { inOrder, moved, rearranged, SPECIAL_TOKENS, shortened, tokenize } from "../../www/src/tokens.ts";
 
 describe("special tokens", () => {
   test.each([...SPECIAL_TOKENS, "<pad>", "<bos>", "<eos>", "<|endoftext|>", "<|im_start|>"])(
@@ -60,4 +60,25 @@ describe("a line in another order", () => {
     expect(rearranged("the cat sat", [0, 2])).toBe("the sat");
     expect(rearranged("我爱猫", [2, 1, 0])).toBe("猫爱我");
   });
+});
+
+test("a line is cut where a token ends", () => {
+  expect(shortened("the cat sat", 11)).toBe("the cat sat");
+  expect(shortened("the cat sat", 10)).toBe("the cat");
+  expect(shortened("the cat sat", 7)).toBe("the cat");
+  expect(shortened("我爱猫", 2)).toBe("我爱");
+  expect(shortened("a 👩‍👩‍👧 b", 5)).toBe("a");
+  expect(shortened("a\n\nb", 2)).toBe("a\n");
+  for (const line of LINES) {
+    const tokens = tokenize(line);
+    for (let most = 8; most < line.length; most++) {
+      const kept = tokenize(shortened(line, most));
+      expect(kept).toEqual(tokens.slice(0, kept.length));
+    }
+  }
+});
+
+test("where not even one token fits, a part of it does, and of no character half", () => {
+  expect(shortened("w".repeat(30), 20)).toBe("w".repeat(20));
+  expect(shortened("\u{20000}\u{20001}".repeat(9), 1)).toBe("");
 });

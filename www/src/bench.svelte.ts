@@ -111,7 +111,14 @@ export class Bench {
   readonly problems = $derived.by((): readonly Problem[] => {
     const typed = [...this.#typed, ...problemsInMask(this.mask)];
     const failed = this.#failed;
-    return failed === null || typed.some(({ field }) => field === failed.field) ? typed : [...typed, failed];
+    const isSaid =
+      failed === null || failed.field in NO_MASK.numbers || typed.some(({ field }) => field === failed.field);
+    return isSaid ? typed : [...typed, failed];
+  });
+  /** What is wrong in the mask that is not being edited, of two. */
+  readonly otherProblem = $derived.by(() => {
+    const { masks, edited } = this.work;
+    return masks.length === 2 ? (problemsInMask(masks[1 - edited] ?? NO_MASK)[0] ?? null) : null;
   });
   /** What of a rule's number is taken, but reaches beyond the tokens. */
   readonly beyond = $derived.by(() => {

@@ -289,6 +289,7 @@ export const zh: Text = {
   mask: "掩码",
   pin: "比较两个",
   unpin: (mask) => `只留 ${mask}`,
+  inMask: (mask, told) => `掩码 ${mask}：${told}`,
   editedMask: "正在编辑的掩码",
   maskHint: "点击或拖动来涂画；斜线为遮住。",
   noMask: "无",

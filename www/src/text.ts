@@ -316,6 +316,7 @@ export const en = {
   mask: "Mask",
   pin: "compare two",
   unpin: (mask: string) => `keep only ${mask}`,
+  inMask: (mask: string, told: string) => `Mask ${mask}: ${told}`,
   editedMask: "The mask being edited",
   maskHint: "Click or drag to hide and show. Hatched is hidden.",
   noMask: "none",
