@@ -1,13 +1,7 @@
 import { expect, test } from "vitest";
-import {
-  atSize,
-  edited,
-  gridOf,
-  isTooLarge,
-  parseNumber,
-  pastedCells,
-  writeNumber,
-} from "../../www/src/number-grid.ts";
+import { edited } from "../../www/src/matrix-edit.ts";
+import { atSize, gridOf, isTooLarge, parseNumber, writeNumber } from "../../www/src/number-grid.ts";
+import { pastedCells } from "../../www/src/pasted.ts";
 
 test("a number is written as the shortest decimal that means it", () => {
   const numbers = [0, 1, -1, 0.1, 1 / 3, 1e-8, 16777216, 3.4028235e38, 1e-45, Number.NaN, Infinity, -Infinity];

@@ -12,22 +12,18 @@ import {
 import { untrack } from "svelte";
 import { Computing } from "./computing.svelte.ts";
 import { History } from "./history.svelte.ts";
-import { beyondTokens, problemsInMask, toMask } from "./mask-algebra.ts";
+import { problemsInMask, toMask } from "./mask-algebra.ts";
 import {
   ALL_SEEDED,
-  editedMatrix,
   type InputName,
-  type InUse,
   type Matrix,
   type MatrixName,
-  matrixInUse,
   matrixOf,
-  toEdit,
   typedInput,
   typedLayers,
   withMatrix,
 } from "./matrices.ts";
-import { atSize, type Edit, type NumberGrid, ofRows } from "./number-grid.ts";
+import { atSize, ofRows } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
 import { type Prepared, pass, prepare, remask } from "./passes.ts";
 import { type Base, isLarge, type Picture } from "./picture.ts";
@@ -119,12 +115,6 @@ export class Bench {
   readonly otherProblem = $derived.by(() => {
     const { masks, edited } = this.work;
     return masks.length === 2 ? (problemsInMask(masks[1 - edited] ?? NO_MASK)[0] ?? null) : null;
-  });
-  /** What of a rule's number is taken, but reaches beyond the tokens. */
-  readonly beyond = $derived.by(() => {
-    const [nQ, nMemory] = [this.tokens.length, this.#keyTokens?.length];
-    const isDecoder = this.#numbers.model === "blocks";
-    return beyondTokens(this.mask, { nQ, nK: isDecoder ? nQ : (nMemory ?? nQ) });
   });
   /** Whether the work is what a cancelled pass was followed by. */
   readonly wasCancelled = $derived.by(() => this.work === this.#cancelledTo);
@@ -284,24 +274,6 @@ export class Bench {
   changeMatrix(name: MatrixName, layer: number, part: Partial<Matrix>): void {
     const own = this.work.numbers.own ?? ALL_SEEDED;
     this.changeNumbers({ own: withMatrix(own, name, layer, { ...matrixOf(own, name, layer), ...part }) });
-  }
-
-  /** A matrix as one edits it; null before there is one. */
-  matrixToEdit(name: MatrixName, layer: number): NumberGrid | null {
-    const [own, inUse] = [this.work.numbers.own, this.#inUse];
-    return own && inUse && toEdit(matrixOf(own, name, layer), matrixInUse(name, layer, inUse));
-  }
-
-  editMatrix(name: MatrixName, layer: number, edits: readonly Edit[]): void {
-    const [own, inUse] = [this.work.numbers.own, this.#inUse];
-    if (!own || !inUse) return;
-    const matrix = editedMatrix(matrixOf(own, name, layer), matrixInUse(name, layer, inUse), edits);
-    this.changeMatrix(name, layer, matrix);
-  }
-
-  get #inUse(): InUse | null {
-    const { picture } = this;
-    return picture?.weights ? { ...picture, weights: picture.weights } : null;
   }
 
   /** Takes the numbers of a file and says which they are; a file that does not fit throws, and changes nothing. */

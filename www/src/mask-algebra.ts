@@ -31,7 +31,7 @@ const one =
 const several = (field: keyof RuleNumbers) => (typed: string) => wholes(field, typed, 0, LAST);
 
 /** What is typed for them, as numbers. */
-const READ = {
+export const READ = {
   padded: one("padded"),
   before: one("before"),
   after: one("after"),
@@ -42,28 +42,13 @@ const READ = {
   stride: one("stride", 1),
 };
 
-const fieldsOf = ({ terms }: MaskState) => terms.flatMap(({ rule }) => FIELDS[rule]);
+/** The fields of a mask's rules. */
+export const fieldsOf = ({ terms }: MaskState) => terms.flatMap(({ rule }) => FIELDS[rule]);
 
 /** What was typed for a mask's rules and cannot be used. */
 export function problemsInMask(state: MaskState): readonly Problem[] {
   const readers = fieldsOf(state).map((field) => [field, () => READ[field](state.numbers[field])]);
   return refusedBy(() => readEach(Object.fromEntries(readers)));
-}
-
-/** What was typed for a mask's rules and reaches beyond the tokens that there are; it is taken all the same. */
-export function beyondTokens(state: MaskState, { nQ, nK }: Omit<Size, "nHeads">): readonly Problem[] {
-  const wrong = new Set(problemsInMask(state).map(({ field }) => field));
-  return fieldsOf(state).flatMap((field) => {
-    if (wrong.has(field)) return [];
-    const read = READ[field](state.numbers[field]);
-    const isCount = field === "padded" || field === "prefix";
-    if (!isCount && typeof read === "number") return [];
-    const count = isCount ? nK : Math.max(nQ, nK);
-    const found = [read].flat().find((number) => (isCount ? number > count : number >= count));
-    if (found === undefined) return [];
-    const message = `${field}: found ${found}, and there are ${count} tokens`;
-    return { field, code: isCount ? "more_than_tokens" : "no_such_token", found: String(found), message, count };
-  });
 }
 
 /** The document that each position belongs to, of the positions at which a new one starts. */

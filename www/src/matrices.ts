@@ -1,5 +1,5 @@
 import type { StateDict, Tensor } from "attnscope";
-import { atSize, type Edit, edited, gridOf, type NumberGrid, readNumberGrid } from "./number-grid.ts";
+import { atSize, gridOf, type NumberGrid, readNumberGrid } from "./number-grid.ts";
 import { list, oneOf, orNull, record } from "./reader.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -111,12 +111,12 @@ function tensorOf({ rows, columns, values }: NumberGrid): Tensor {
   return { data: values, shape: [rows, columns] };
 }
 
-function gridFrom({ data, shape: [rows = 1, columns = 1] }: Tensor): NumberGrid {
+export function gridFrom({ data, shape: [rows = 1, columns = 1] }: Tensor): NumberGrid {
   return { rows, columns, values: data.slice(), wrong: [] };
 }
 
 const identity = (rows: number, columns: number) => gridOf(rows, columns, (row, column) => (row === column ? 1 : 0));
-const zeros = (rows: number, columns: number) => gridOf(rows, columns, () => 0);
+export const zeros = (rows: number, columns: number) => gridOf(rows, columns, () => 0);
 
 /** X, and for cross-attention what it attends to. */
 export function isInput(name: MatrixName): name is InputName {
@@ -201,74 +201,4 @@ export function typedLayers(weights: StateDict, kind: Kind, nLayers: number): re
     ...UNTOUCHED,
     ...Object.fromEntries(parametersOf(kind).map((name) => [name, typed(dictName(name, layer, kind))])),
   }));
-}
-
-/** A matrix and its bias in one grid: the bias is the column behind the last. */
-interface Joined extends NumberGrid {
-  readonly hasBias: boolean;
-}
-
-/** What a pass was made of. */
-export interface InUse {
-  readonly kind: Kind;
-  readonly x: Tensor;
-  readonly memory: Tensor | null;
-  readonly weights: StateDict;
-}
-
-/** One of the matrices as a pass used it. */
-export function matrixInUse(name: MatrixName, layer: number, { kind, x, memory, weights }: InUse): Joined {
-  if (isInput(name)) return { ...gridFrom(name === "x" ? x : (memory ?? x)), hasBias: false };
-  const at = dictName(name, layer, kind);
-  const {
-    data,
-    shape: [rows = 1, columns = 1],
-  } = weights[`${at}.weight`] as Tensor;
-  const bias = weights[`${at}.bias`]?.data;
-  const grid = gridOf(rows, columns + 1, (row, column) =>
-    column < columns ? (data[row * columns + column] ?? 0) : (bias?.[row] ?? 0),
-  );
-  return { ...grid, hasBias: true };
-}
-
-const EMPTY = zeros(1, 1);
-
-function split({ rows, columns, values, hasBias }: Joined): Pick<Matrix, "weight" | "bias"> {
-  const inner = hasBias ? columns - 1 : columns;
-  const valueAt = (row: number, column: number) => values[row * columns + column] ?? 0;
-  return {
-    weight: gridOf(rows, inner, valueAt),
-    bias: hasBias ? gridOf(rows, 1, (row) => valueAt(row, inner)) : null,
-  };
-}
-
-/** The matrix to show for editing: what was typed, at once and at the size of the pass; else what the pass used. */
-export function toEdit({ origin, weight, bias }: Matrix, inUse: Joined): NumberGrid {
-  if (origin !== "typed") return inUse;
-  const { rows, columns, hasBias } = inUse;
-  if (!hasBias) return atSize(weight ?? EMPTY, rows, columns);
-  const inner = atSize(weight ?? EMPTY, rows, columns - 1);
-  const last = atSize(bias ?? EMPTY, rows, 1);
-  const joined = gridOf(rows, columns, (row, column) =>
-    column < columns - 1 ? (inner.values[row * (columns - 1) + column] ?? 0) : (last.values[row] ?? 0),
-  );
-  return {
-    ...joined,
-    wrong: [...inner.wrong, ...last.wrong.map(({ row, typed }) => ({ row, column: columns - 1, typed }))],
-  };
-}
-
-/** The matrix after cells of the shown one were typed. */
-export function editedMatrix(matrix: Matrix, inUse: Joined, edits: readonly Edit[]): Matrix {
-  const before = matrix.origin === "typed" ? matrix : split(inUse);
-  const isBias = ({ column }: Edit) => inUse.hasBias && column === inUse.columns - 1;
-  const biasEdits = edits.filter(isBias).map((edit) => ({ ...edit, column: 0 }));
-  return {
-    origin: "typed",
-    weight: edited(
-      before.weight ?? EMPTY,
-      edits.filter((edit) => !isBias(edit)),
-    ),
-    bias: inUse.hasBias ? edited(before.bias ?? EMPTY, biasEdits) : null,
-  };
 }

@@ -16,15 +16,10 @@ export interface NumberGrid {
   readonly wrong: readonly Wrong[];
 }
 
-export interface Edit {
-  readonly row: number;
-  readonly column: number;
-  readonly typed: string;
-}
-
-const MOST = 4096;
+/** The most rows, and columns, and wrong cells. */
+export const MOST = 4096;
 const LONGEST = 32_000_000;
-const LONGEST_CELL = 200;
+export const LONGEST_CELL = 200;
 
 const readPacked = record<Omit<NumberGrid, "values"> & { values: string }>(
   {
@@ -126,55 +121,4 @@ export function writeNumber(value: number): string {
     if (Math.fround(short) === value) return String(short);
   }
   return String(Number(value.toPrecision(9)));
-}
-
-/** The grid after some cells were typed, grown to hold them. */
-export function edited(grid: NumberGrid, edits: readonly Edit[]): NumberGrid {
-  const rows = Math.max(grid.rows, ...edits.map(({ row }) => row + 1));
-  const columns = Math.max(grid.columns, ...edits.map(({ column }) => column + 1));
-  const { wrong, ...grown } = atSize(grid, rows, columns);
-  const values = grown.values.slice();
-  const stillWrong = new Map(wrong.map((cell) => [cell.row * columns + cell.column, cell]));
-  for (const { row, column, typed } of edits) {
-    const at = row * columns + column;
-    const number = parseNumber(typed);
-    if (number === null) {
-      stillWrong.set(at, { row, column, typed: typed.slice(0, LONGEST_CELL) });
-    } else {
-      values[at] = number;
-      stillWrong.delete(at);
-    }
-  }
-  return { ...grown, values, wrong: [...stillWrong.values()].slice(0, MOST) };
-}
-
-/** A number with a comma for a point. */
-const COMMA = /^\s*[+−-]?(\d+,\d*|,\d+)(e[+-]?\d+)?\s*$/i;
-/** A list of lists such as `[[0.5, 0.25], [1, 0]]`, by itself or within a call such as `torch.tensor(…)`. */
-const LISTS = /^\s*(?:[a-z][\w.]*\(\s*)?(\[[\s\S]*\])\s*(?:,[^[\]]*)?\)?\s*$/i;
-
-/**
- * A block of cells as spreadsheets copy it: a line for each row; between cells tabs or semicolons, which leave a comma to be the
- * decimal point, else commas or spaces. Or as programs print it, a list for each row.
- */
-export function pastedCells(pasted: string): string[][] {
-  const lists = LISTS.exec(pasted)?.[1];
-  const lines = lists ? rowsIn(lists) : pasted.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
-  const separator = ["\t", ";", ","].find((mark) => lines.some((line) => line.includes(mark))) ?? / +/;
-  const cells = lines.map((line) => (separator === "\t" ? line : line.trim()).split(separator));
-  if (separator !== "\t" && separator !== ";") return cells;
-  return cells.map((row) => row.map((cell) => (COMMA.test(cell) ? cell.replace(",", ".") : cell)));
-}
-
-function rowsIn(lists: string): string[] {
-  return lists
-    .split("]")
-    .filter((part) => part.includes("["))
-    .map((part) =>
-      part
-        .slice(part.lastIndexOf("[") + 1)
-        .replace(/\s+/g, " ")
-        .trim()
-        .replace(/,$/, ""),
-    );
 }

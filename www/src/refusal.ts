@@ -3,9 +3,11 @@ import { isTooLarge, parseNumber } from "./number-grid.ts";
 import type { RuleNumbers } from "./state.ts";
 
 /** The fields of the state's numbers that a number is typed into. */
-export const NUMBER_FIELDS = ["seed", "nHeads", "dModel", "dK", "dV", "scale", "nLayers", "dFf"] as const;
+const NUMBER_FIELDS = ["seed", "nHeads", "dModel", "dK", "dV", "scale", "nLayers", "dFf"] as const;
 
-export type Field = "sentence" | "keySentence" | (typeof NUMBER_FIELDS)[number] | keyof RuleNumbers;
+export type NumberName = (typeof NUMBER_FIELDS)[number];
+
+export type Field = "sentence" | "keySentence" | NumberName | keyof RuleNumbers;
 
 /** What was refused, and the field it concerns. */
 export interface Problem {
