@@ -1,4 +1,4 @@
-// What another frame's script makes is what it is: constructors differ from frame to frame.
+// What is not plain data of this frame: another frame's is what it is, though constructors differ, and some cannot be sent to a worker.
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@playwright/test";
 import { HARNESS } from "./ports.ts";
@@ -28,4 +28,19 @@ test("files, bytes, addresses, modules and signals of another frame", async ({ p
     return shapes;
   }, `/@fs/${wasm}`);
   expect(found).toEqual(Array(13).fill([1, 2]));
+});
+
+test("an option that cannot be sent to the worker is refused", async ({ page }) => {
+  await page.goto(HARNESS);
+  await page.waitForFunction(() => "attnscope" in globalThis);
+  const refusal = await page.evaluate(async () => {
+    const { attnscope } = globalThis as unknown as typeof import("./harness/main.ts");
+    const engine = await attnscope.createEngine({ backend: "cpu" });
+    const mha = engine.multiHeadAttention({ dModel: 2, nHeads: 1 });
+    const refused = await mha.forward([[1, 2]], { isCausal: (() => true) as never }).catch((reason: unknown) => reason);
+    const { name, code, details } = refused as InstanceType<typeof attnscope.AttnError>;
+    // The engine goes on.
+    return { name, code, option: details.option, shape: (await mha.forward([[1, 2]])).output.shape };
+  });
+  expect(refusal).toEqual({ name: "AttnError", code: "invalid_option", option: "options", shape: [1, 2] });
 });
