@@ -20,6 +20,7 @@ type Init = (options: { module_or_path: WebAssembly.Module }) => Promise<unknown
 /** What errors say of a part. */
 interface Naming {
   readonly option: keyof PartSources;
+  readonly part: string;
   readonly name: string;
   readonly crashed: ErrorCode;
 }
@@ -38,10 +39,10 @@ class Part<G extends Glue> {
 
   /** @throws AttnError */
   async run<T>(sources: PartSources, run: (glue: G) => T): Promise<T> {
-    const { option, name, crashed } = this.#naming;
+    const { option, part, name, crashed } = this.#naming;
     const source = sources[option];
     if (source === undefined) throw invalidOption(option, source, `the .wasm of this package that is ${name}`);
-    this.#ready ??= compile(source)
+    this.#ready ??= compile(source, part)
       .then((module) => this.#init({ module_or_path: module }))
       .catch((reason: unknown) => {
         this.#ready = undefined;
@@ -63,6 +64,7 @@ class Part<G extends Glue> {
 /** What is asked of tensors that are at hand: `engine.analysis`, and the parts of attention by themselves. */
 export const analysis = new Part(initAnalysis, analysisGlue, {
   option: "analysisWasm",
+  part: "analysis",
   name: "the analysis",
   crashed: "engine_crashed",
 });
@@ -70,6 +72,7 @@ export const analysis = new Part(initAnalysis, analysisGlue, {
 /** What reads and writes files. */
 export const files = new Part(initFiles, filesGlue, {
   option: "filesWasm",
+  part: "files",
   name: "the reader of files",
   crashed: "bad_file",
 });

@@ -38,10 +38,8 @@ export async function load(source: WasmSource, isGiven: boolean): Promise<WebAss
 
 async function start(source: WasmSource, isGiven: boolean): Promise<WebAssembly.Module> {
   try {
-    const module = await compile(source);
+    const module = await compile(source, "engine");
     await init({ module_or_path: module });
-    const found = bindings.build();
-    if (found !== BUILD) throw new Error(`the WebAssembly is of build ${found}, expected ${BUILD}`);
     ready = module;
     return module;
   } catch (reason) {
@@ -57,8 +55,20 @@ export function addressOf(source: WasmSource): string | undefined {
   return isAddress(source) ? String(source) : undefined;
 }
 
-/** An address is one said in full. @internal */
-export async function compile(source: WasmSource): Promise<WebAssembly.Module> {
+/**
+ * A part of this package of this build: the glue cannot take another module in place of the first that it was given. An address is one said
+ * in full.
+ *
+ * @internal
+ */
+export async function compile(source: WasmSource, part: string): Promise<WebAssembly.Module> {
+  const module = await compiled(source);
+  const isIt = WebAssembly.Module.customSections(module, `attnscope ${part} ${BUILD}`).length > 0;
+  if (!isIt) throw new Error(`it is not the ${part} of build ${BUILD}`);
+  return module;
+}
+
+async function compiled(source: WasmSource): Promise<WebAssembly.Module> {
   if (!isAddress(source)) return isModule(source) ? source : WebAssembly.compile(source);
   const url = new URL(source);
   if (url.protocol === "file:" && typeof process !== "undefined") {

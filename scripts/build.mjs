@@ -8,7 +8,7 @@
 //   docs      dist-site/docs/: the documentation, which goes with the site
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { compile, fail, run, toolchain } from "./cargo.mjs";
 import { withoutClosures } from "./closures.mjs";
@@ -69,7 +69,7 @@ function step(name, { inputs, output, tool = "" }, build) {
   console.log(`${name}: built in ${((performance.now() - start) / 1000).toFixed(1)} s`);
 }
 
-// Carried by the WebAssembly and by the package, which refuses one of another build.
+// Carried by the package and by its WebAssembly, as the name of a section: the package refuses one of another build.
 process.env.ATTNSCOPE_BUILD = fingerprint([...RUST, "bindings", "analysis", "gpu"], "").slice(0, 16);
 
 step("xtask", { inputs: [...RUST, "xtask"], output: XTASK }, () => {
@@ -106,18 +106,18 @@ step(
       console.log(`wasm: no threads: ${toolchain().name} has no sources of std`);
     for (const [engine, variant] of Object.entries(ENGINES)) {
       // One glue serves both: that of the last, which knows memory that is shared.
-      const text = wasm("attnscope-bindings", variant, "attnscope", `attnscope_${engine}`, names);
+      const text = wasm("attnscope-bindings", variant, "attnscope", `attnscope_${engine}`, "engine", names);
       const missing = INSTRUCTIONS[variant].find((instruction) => !text.includes(instruction));
       if (missing) fail(`the ${engine} engine holds no ${missing}`);
     }
-    wasm("attnscope-analysis", "simd128", "attnscope_analysis", "attnscope_analysis");
-    wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files");
-    wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu");
+    wasm("attnscope-analysis", "simd128", "attnscope_analysis", "attnscope_analysis", "analysis");
+    wasm("attnscope-files-bindings", "simd128", "attnscope_files", "attnscope_files", "files");
+    wasm("attnscope-gpu", "simd128", "attnscope_gpu", "attnscope_gpu", "gpu");
   },
 );
 
 /** Compiles a crate to js/wasm/, a binary beside its glue; gives the binary as text. */
-function wasm(crate, variant, glue, binary, names = new Names()) {
+function wasm(crate, variant, glue, binary, part, names = new Names()) {
   const out = `target/${variant}/bindgen`;
   const compiled = compile(crate, variant);
   const options = ["--experimental-reset-state-function", "--omit-default-module-path", "--target", "web"];
@@ -135,6 +135,8 @@ function wasm(crate, variant, glue, binary, names = new Names()) {
   for (const [, name] of text.matchAll(/^ \(func (\S+) .*\(result externref\)$/gm)) {
     if (exported.has(name)) fail(`${crate} exports a function that returns a reference alone: see bindings/src/lib.rs`);
   }
+  const [, build] = readFileSync("js/generated.ts", "utf8").match(/BUILD = "(.+)"/);
+  appendFileSync(to, section(`attnscope ${part} ${build}`));
   writeFileSync(`js/wasm/${glue}.js`, withNames(script, names));
   // Users whose TypeScript has no library for explicit disposal could not check the glue's types. Names by which nobody calls are
   // left out.
@@ -144,6 +146,11 @@ function wasm(crate, variant, glue, binary, names = new Names()) {
     types.replaceAll(/^ *\[Symbol\.dispose\]\(\): void;\n|^ {4}readonly (?!memory).*\n/gm, ""),
   );
   return text;
+}
+
+/** A custom section that is a name alone, of less than 127 bytes. */
+function section(name) {
+  return Buffer.from([0, name.length + 1, name.length, ...Buffer.from(name)]);
 }
 
 /** The glue with the names by which it and its WebAssembly call each other, which were shortened there. */

@@ -21,12 +21,6 @@ use attnscope_boundary::{
 use js_sys::{Array, Float32Array, Float64Array, Function, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::*;
 
-/// The version and the sources that this was built from, which the package compares with its own.
-#[wasm_bindgen]
-pub fn build() -> String {
-    [env!("CARGO_PKG_VERSION"), option_env!("ATTNSCOPE_BUILD").unwrap_or("local")].join("+")
-}
-
 #[wasm_bindgen(js_name = kernelName)]
 pub fn kernel_name() -> String {
     attnscope::kernel_name().into()
