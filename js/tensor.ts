@@ -42,6 +42,7 @@ export function toTensor(value: TensorLike, argument = "tensor", kinds: readonly
       throw invalid(argument, path, "an empty array", "at least one number");
     }
     shape.push(level.length);
+    checkAxes(shape, argument);
   }
   if (shape.length === 0) throw notNumbers(argument, [], value, "a tensor or nested arrays of numbers");
   const data = new Float32Array(shape.reduce((size, axis) => size * axis, 1));
@@ -83,11 +84,13 @@ function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "t
   if (!Array.isArray(shape) || shape.length === 0) {
     throw invalid(argument, [], `shape ${shown(shape)}`, "a shape of at least one axis");
   }
-  shape.forEach((axis, i) => {
+  checkAxes(shape, argument);
+  // A list's holes have no turn in forEach.
+  for (const [i, axis] of shape.entries()) {
     if (!Number.isSafeInteger(axis) || axis < 1) {
       throw invalid(argument, [], `axis ${i} of length ${shown(axis)}`, "a whole number of at least 1");
     }
-  });
+  }
   const size = shape.reduce((size, axis) => size * axis, 1);
   if (data.length !== size) {
     throw invalid(
@@ -103,6 +106,13 @@ function shaped(data: ArrayLike<number>, shape: readonly number[], argument = "t
     if (typeof data[i] !== "number") throw notNumbers(argument, [i], data[i], "a number");
   }
   return { data: data instanceof Float32Array ? data : new Float32Array(data), shape: [...shape] };
+}
+
+/** As many as NumPy's arrays may have; a list that lies in itself has no end of them. */
+const MOST_AXES = 64;
+
+function checkAxes(shape: readonly number[], argument: string): void {
+  if (shape.length > MOST_AXES) throw invalid(argument, [], `more than ${MOST_AXES} axes`, `at most ${MOST_AXES}`);
 }
 
 export function isTensor(value: unknown): value is Tensor {

@@ -2,7 +2,7 @@ import type { DeviceTensor } from "./device.ts";
 import { AttnError, invalidOption } from "./errors.ts";
 import type { Explanation, RemaskOptions as RustRemaskOptions, Stage } from "./generated.ts";
 import type { Mask } from "./mask.ts";
-import type { Given } from "./options.ts";
+import { type Given, given } from "./options.ts";
 import { short, shown } from "./shown.ts";
 import { isList, type Tensor, tensor } from "./tensor.ts";
 import type { WatchOptions } from "./watch.ts";
@@ -128,14 +128,14 @@ export class Trace {
   }
 
   /** A stage's shape. @throws AttnError `no_such_stage` */
-  shape(name: Stage, { layer }: LayerOption = {}): readonly number[] {
-    const stage = this.#find(name, layer);
+  shape(name: Stage, options: LayerOption = {}): readonly number[] {
+    const stage = this.#find(name, options);
     return "tensor" in stage ? stage.tensor.shape : stage.shape;
   }
 
   /** A stage's numbers. @throws AttnError `no_such_stage`, also for one that a lazy pass left where it was computed */
   stage(name: Stage, options: LayerOption = {}): Tensor {
-    const stage = this.#find(name, options.layer);
+    const stage = this.#find(name, options);
     if ("tensor" in stage) return stage.tensor;
     const { layer } = stage;
     const message = `stage ${name} of layer ${layer} was left where it was computed; await trace.read("${name}") first`;
@@ -155,7 +155,7 @@ export class Trace {
    * @throws AttnError `no_such_stage`, `disposed`, `gpu_lost`
    */
   async read(name: Stage, options: LayerOption = {}): Promise<Tensor> {
-    const stage = this.#find(name, options.layer);
+    const stage = this.#find(name, options);
     if ("tensor" in stage) return stage.tensor;
     const { layer } = stage;
     const tensor = await this.#engine().read(name, layer);
@@ -176,7 +176,7 @@ export class Trace {
    * @throws AttnError `no_such_stage`
    */
   drawable(name: Stage, options: LayerOption = {}): Tensor | DeviceTensor {
-    const stage = this.#find(name, options.layer);
+    const stage = this.#find(name, options);
     if ("tensor" in stage) return stage.tensor;
     return this.#engine().onDevice(stage, () => this.read(name, stage));
   }
@@ -195,7 +195,7 @@ export class Trace {
    * @throws AttnError `no_such_stage`, `shape_mismatch` for a cell that is not there, `no_engine` for a trace read from a file
    */
   async explain(name: Stage, index: readonly number[], options: LayerOption = {}): Promise<Explanation> {
-    const { layer } = this.#find(name, options.layer);
+    const { layer } = this.#find(name, options);
     const shape = this.shape(name, { layer });
     const cell: number[] = isList(index) ? Array.from(index as ArrayLike<number>) : [];
     const inside =
@@ -259,18 +259,25 @@ export class Trace {
     } catch (reason) {
       throw new AttnError("bad_file", `the trace is not JSON: ${(reason as Error).message}`, { format: "json" });
     }
-    if (parsed?.format !== "attnscope-trace/1" || !Array.isArray(parsed.stages)) {
-      throw new AttnError("bad_file", `found format ${shown(parsed?.format)}, expected "attnscope-trace/1"`, {
-        format: "json",
-      });
+    const bad = (message: string, details = {}) => new AttnError("bad_file", message, { format: "json", ...details });
+    if (parsed?.format !== "attnscope-trace/1") {
+      throw bad(`found format ${shown(parsed?.format)}, expected "attnscope-trace/1"`);
     }
+    if (!Array.isArray(parsed.stages)) throw bad(`stages: found ${shown(parsed.stages)}, expected an array`);
+    const known = new Set<string>();
     const stages = parsed.stages.map((stage: Partial<TraceJson["stages"][number]> | null, i): KeptStage => {
       const { name, layer = -1, shape = [], data } = stage ?? {};
       if (typeof name !== "string" || !Number.isInteger(layer) || layer < 0 || !Array.isArray(data)) {
-        const message = `stages[${i}]: expected { name, layer, shape, data }`;
-        throw new AttnError("bad_file", message, { format: "json", stage: i });
+        throw bad(`stages[${i}]: expected { name, layer, shape, data }`, { stage: i });
       }
-      return { name, layer, tensor: tensor(data.map(fromJsonNumber), shape) };
+      if (known.size === known.add(`${name} of layer ${layer}`).size) {
+        throw bad(`stages[${i}]: found ${name} of layer ${layer} a second time, expected each once`, { stage: i });
+      }
+      try {
+        return { name, layer, tensor: tensor(data.map(fromJsonNumber), shape) };
+      } catch (reason) {
+        throw bad(`stages[${i}]: ${(reason as Error).message}`, { stage: i });
+      }
     });
     return new Trace(stages, null);
   }
@@ -280,7 +287,8 @@ export class Trace {
     return this.#stages.some((stage) => "tensor" in stage && stage.tensor.data === data);
   }
 
-  #find(name: Stage, layer: number | undefined): KeptStage | LeftStage {
+  #find(name: Stage, options: LayerOption): KeptStage | LeftStage {
+    const { layer } = given(options, ["layer"]);
     const found = this.#stages.find((stage) => stage.name === name && (layer === undefined || stage.layer === layer));
     if (found) return found;
     const available = layer === undefined ? this.stages : this.#names(layer, false);

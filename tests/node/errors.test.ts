@@ -210,6 +210,22 @@ const cases: Case[] = [
   ["invalid_tensor", "a word to be written", () => engine.writeTensors(untyped("npy"), "npy"), { found: "npy" }],
   ["invalid_option", "no file", () => engine.readTensors(untyped(undefined)), { option: "file", found: "undefined" }],
   ["invalid_option", "numbers for a file", () => engine.readTensors(untyped(new Float32Array(8))), { option: "file" }],
+  [
+    "invalid_tensor",
+    "a list in itself",
+    () => {
+      const list: unknown[] = [];
+      list[0] = list;
+      return tensor(untyped(list));
+    },
+    { expected: "at most 64" },
+  ],
+  [
+    "invalid_tensor",
+    "a shape with a hole",
+    () => tensor([1, 2], untyped(Object.assign(Array(2), { 1: 2 }))),
+    { argument: "tensor" },
+  ],
   ["invalid_tensor", "a ragged array", () => tensor([[1, 2], [3]]), { path: [1] }],
   [
     "invalid_tensor",
@@ -264,6 +280,45 @@ const cases: Case[] = [
         [0, 0, 0],
       ),
     {},
+  ],
+  [
+    "bad_file",
+    "a trace without stages",
+    () => Trace.fromJSON(untyped({ format: "attnscope-trace/1" })),
+    { format: "json" },
+  ],
+  ...[
+    { data: [1], shape: [2] },
+    { data: ["x"], shape: [1] },
+  ].map(
+    (stage): Case => [
+      "bad_file",
+      `a trace of ${JSON.stringify(stage)}`,
+      () => Trace.fromJSON(untyped({ format: "attnscope-trace/1", stages: [{ name: "scores", layer: 0, ...stage }] })),
+      { format: "json" },
+    ],
+  ),
+  [
+    "bad_file",
+    "a trace with a stage twice",
+    async () => {
+      const { trace } = await attention().forward(X, { trace: true });
+      const json = trace.toJSON();
+      return Trace.fromJSON({ ...json, stages: [...json.stages, ...json.stages] });
+    },
+    { format: "json" },
+  ],
+  [
+    "invalid_option",
+    "an unknown option of a stage",
+    async () => (await attention().forward(X, { trace: true })).trace.stage("scores", untyped({ Layer: 1 })),
+    { option: "Layer" },
+  ],
+  [
+    "invalid_option",
+    "an unknown option of a cell",
+    async () => (await attention().forward(X, { trace: true })).trace.explain("scores", [0, 0, 0], untyped({ lyr: 1 })),
+    { option: "lyr" },
   ],
   ["bad_file", "a trace that is none", () => Trace.fromJSON("{"), { format: "json" }],
   [
@@ -405,7 +460,8 @@ test("an error tells of what it found in few words", async () => {
     [() => tensor(untyped([1n])), "a bigint 1n"],
     [() => tensor(untyped(["1"])), '"1"'],
     [() => tensor(untyped({ data: "12", shape: [2] })), '"12"'],
-    [() => tensor([1], Array(1e5).fill(2)), "1 numbers"],
+    [() => tensor([1], Array(64).fill(2)), "1 numbers"],
+    [() => tensor([1], Array(1e5).fill(2)), "more than 64 axes"],
     [() => Trace.fromJSON(untyped({ format: matrix })), "format an array of 500"],
     [() => engine.materialize(mask.causal(), untyped({ nQ: 1, nK: 1, heads: 2 })), "an unknown option"],
     [() => engine.ops.softmax(X, untyped({ dim: 1 })), "an unknown option"],
