@@ -160,6 +160,8 @@ export const TOPICS: readonly Topic[] = [
       "MaskEditorOptions",
       "cellInspector",
       "CellInspectorOptions",
+      "InspectorStep",
+      "Combination",
       "InspectorText",
       "thumbnail",
       "ThumbnailOptions",

@@ -1,7 +1,7 @@
 import type { Explanation, Stage, Term } from "../generated.ts";
 import { checked, type Rule } from "./checked.ts";
 import { cancel, type Drawing, request } from "./frames.ts";
-import { number } from "./number.ts";
+import { DECIMALS, number, written } from "./number.ts";
 import { adoptStyles } from "./styles.ts";
 import type { View } from "./view.ts";
 import { visible } from "./visible.ts";
@@ -24,16 +24,35 @@ export interface InspectorText {
   readonly allowed: string;
   /** The words for a cell that it hides, and by what number. */
   readonly hidden: (fill: string) => string;
+  /** What is said of a row of weights that is all 0, since the mask leaves it no key. */
+  readonly emptyRow: string;
+  /** The word for a head that is switched off. */
+  readonly off: string;
   /** The word for a number that was given, not computed. */
   readonly given: string;
   /** Terms that are not listed, where there are very many. */
   readonly more: (count: number) => string;
 }
 
+/** A number that a page made of numbers of one stage or two: the mean of heads, or one pass minus another. */
+export interface Combination {
+  /** The stage of the numbers. */
+  readonly stage: Stage;
+  /** How the parts give the value; a difference is the first minus the second. */
+  readonly operation: "mean" | "difference";
+  /** The numbers, each with what it is of. */
+  readonly parts: readonly { readonly name: string; readonly value: number }[];
+  /** What they give. */
+  readonly value: number;
+}
+
+/** A step to a cell, as the engine explains it or as a page combined it; `title` says of which pass, where there are two. */
+export type InspectorStep = (Explanation | Combination) & { readonly title?: string | undefined };
+
 /** Options of {@link cellInspector}. */
 export interface CellInspectorOptions {
-  /** The steps to the cell, in order; each as the engine explains it. */
-  readonly steps: readonly Explanation[];
+  /** The steps to the cell, in order. */
+  readonly steps: readonly InspectorStep[];
   /** The keys' tokens. */
   readonly keyLabels: readonly string[];
   /** Its words, in the language of the page. */
@@ -48,21 +67,25 @@ function make<Tag extends keyof HTMLElementTagNameMap>(tag: Tag, ...children: Ch
   return element;
 }
 
-/** Whether scores are divided by √d_k, as far as the steps tell. */
-function isRootScale(steps: readonly Explanation[]): boolean {
-  const dK = steps.find(({ stage }) => plain(stage) === "scores")?.terms.length;
-  const scale = steps.find(({ stage }) => plain(stage) === "scaled")?.terms[0]?.right;
-  return dK === undefined || scale === undefined || Math.abs(scale * Math.sqrt(dK) - 1) < 1e-6;
+/** The d_k by whose root scores are divided, as far as the steps tell; null where they are multiplied by another scale. */
+function rootOf(steps: readonly InspectorStep[]): number | null {
+  const find = (stage: Stage) =>
+    steps.flatMap((step) => ("terms" in step && plain(step.stage) === stage ? [step.terms] : []))[0];
+  const dK = find("scores")?.length;
+  const scale = find("scaled")?.[0]?.right;
+  return dK !== undefined && scale !== undefined && Math.abs(scale * Math.sqrt(dK) - 1) < 1e-6 ? dK : null;
 }
 
 /** The stage, or the one of a decoder's first attention that it is the like of. */
 const plain = (stage: Stage) => stage.replace(/^cross_/, "") as Stage;
 
 // How each stage follows from the one before, as a formula beside its name.
-function formula(stage: Stage, isRoot: boolean): Child[] {
+function formula(step: InspectorStep, dK: number | null): Child[] {
   const sup = (text: string) => make("sup", text);
   const sub = (text: string) => make("sub", text);
-  switch (plain(stage)) {
+  if (!("terms" in step)) return step.operation === "mean" ? [`Σ / ${step.parts.length}`] : [];
+  if (isEmptyRow(step)) return [];
+  switch (plain(step.stage)) {
     case "query":
       return ["x · W", sub("Q")];
     case "key":
@@ -72,7 +95,7 @@ function formula(stage: Stage, isRoot: boolean): Child[] {
     case "scores":
       return ["q · k"];
     case "scaled":
-      return isRoot ? ["s / √d", sub("k")] : ["s · scale"];
+      return dK !== null ? ["s / √d", sub("k")] : ["s · scale"];
     case "weights":
       return ["e", sup("m − max"), " / Σ"];
     case "context":
@@ -87,6 +110,41 @@ function formula(stage: Stage, isRoot: boolean): Child[] {
       return [];
   }
 }
+
+/** Whether a softmax had nothing to share out and gives 0. */
+const isEmptyRow = ({ operation, constants, value }: Explanation) =>
+  operation === "softmax" && constants.max === Number.NEGATIVE_INFINITY && value === 0;
+
+const read = (text: string) => Number(text.replace("−", "-").replace("∞", "Infinity"));
+
+const MOST_DECIMALS = 9;
+
+/** Numbers with as many decimals as it takes for what is printed of them to give what is printed of the result. */
+function computing(
+  numbers: readonly number[],
+  result: number,
+  compute: (...numbers: number[]) => number,
+): readonly string[] {
+  for (let decimals = DECIMALS; ; decimals++) {
+    const texts = numbers.map((each) => written(each, decimals, decimals > DECIMALS ? "~" : ""));
+    if (decimals === MOST_DECIMALS || number(compute(...texts.map(read))) === number(result)) return texts;
+  }
+}
+
+/** The decimals that factors need for their products to be right to a unit of the last digit. */
+function decimalsOf(terms: readonly Term[]): number {
+  const rounded = (value: number, decimals: number) => Math.round(value * 10 ** decimals) / 10 ** decimals;
+  let decimals = DECIMALS;
+  const isOff = ({ left, right, product }: Term) =>
+    Math.abs(rounded(left, decimals) * rounded(right, decimals) - product) > 1e-3;
+  while (decimals < DECIMALS + 2 && terms.some(isOff)) decimals++;
+  return decimals;
+}
+
+/** A number behind an operator. */
+const operand = (text: string) => (text.startsWith("−") ? `(${text})` : text);
+
+const sum = (...numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
 
 function cells(tag: "th" | "td", texts: readonly Child[]): HTMLTableCellElement[] {
   return texts.map((text) => make(tag, text));
@@ -114,10 +172,10 @@ function table(label: string, head: readonly Child[], body: readonly HTMLTableRo
   return frame;
 }
 
-function termRow(name: string, term: Term, values: readonly number[], current: boolean): HTMLTableRowElement {
+function termRow(name: string, term: Term, values: readonly string[], current: boolean): HTMLTableRowElement {
   const head = make("th", visible(name));
   head.scope = "row";
-  const row = make("tr", head, ...cells("td", values.map(number)));
+  const row = make("tr", head, ...cells("td", values));
   if (term.product === 0) row.dataset.zero = "";
   if (current) row.setAttribute("aria-current", "true");
   return row;
@@ -162,13 +220,22 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
   function dot(step: Explanation): Child[] {
     const { text, keyLabels } = options;
     const { over, left, right } = text.factors(step.stage);
+    const decimals = decimalsOf(step.terms);
     const rows = listed(step.terms, undefined).map(({ term }) => {
       const name = plain(step.stage) === "context" ? (keyLabels[Number(term.label)] ?? term.label) : term.label;
-      return termRow(name, term, [term.left, term.right, term.product], false);
+      return termRow(
+        name,
+        term,
+        [written(term.left, decimals), written(term.right, decimals), number(term.product)],
+        false,
+      );
     });
     rows.push(...rest(step, rows.length, 4));
-    const { bias = 0 } = step.constants;
-    if (bias !== 0) rows.push(make("tr", make("th", text.bias), ...cells("td", ["", "", number(bias)])));
+    const { bias = 0, head_mask = 1 } = step.constants;
+    const more = (name: string, what: string) =>
+      rows.push(make("tr", make("th", name), ...cells("td", ["", "", what])));
+    if (bias !== 0) more(text.bias, number(bias));
+    if (head_mask !== 1) more(text.off, `× ${number(head_mask)}`);
     return [
       table(text.stage(step.stage), [over, left, right, text.product], rows, [text.sum, "", "", number(step.value)]),
     ];
@@ -176,68 +243,109 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
 
   function softmax(step: Explanation): Child[] {
     const { text, keyLabels } = options;
+    if (isEmptyRow(step)) return [make("p", text.emptyRow)];
     const { max = 0, exp = 0, sum = 0 } = step.constants;
     const rows = listed(step.terms, step.index.at(-1)).map(({ term, isSelected }) =>
-      termRow(keyLabels[Number(term.label)] ?? term.label, term, [term.left, term.product], isSelected),
+      termRow(keyLabels[Number(term.label)] ?? term.label, term, [number(term.left), number(term.product)], isSelected),
     );
     rows.push(...rest(step, rows.length, 3));
-    const head = [text.key, "m", make("span", "e", make("sup", `m − ${number(max)}`))];
+    const head = [text.key, "m", make("span", "e", make("sup", `m − ${operand(number(max))}`))];
+    const [part, whole] = computing([exp, sum], step.value, (part, whole) => part / whole);
     return [
       table(text.stage(step.stage), head, rows, [text.sum, "", number(sum)]),
-      make("p", `${number(exp)} / ${number(sum)} = ${number(step.value)}`),
+      make("p", `${part} / ${whole} = ${number(step.value)}`),
     ];
   }
 
-  function body(step: Explanation): Child[] {
+  /** Numbers one under the other, each behind the sign and with what it is of. */
+  function column(texts: readonly string[], sign: string, names: readonly string[]): HTMLElement[] {
+    return texts.map((text, i) =>
+      make("p", `${i > 0 ? `${sign} ${operand(text)}` : text} `, make("small", names[i] ?? "")),
+    );
+  }
+
+  function combined({ operation, parts, value }: Combination): Child[] {
+    const [names, numbers] = [parts.map(({ name }) => name), parts.map((part) => part.value)];
+    if (operation === "difference") {
+      return column(
+        computing(numbers, value, (one, other) => one - other),
+        "−",
+        names,
+      );
+    }
+    const [total] = computing([sum(...numbers)], value, (total) => total / parts.length);
+    const texts = computing(numbers, read(total ?? ""), sum);
+    return [...column(texts, "+", names), make("p", `${total} / ${parts.length} = ${number(value)}`)];
+  }
+
+  function body(step: InspectorStep, dK: number | null): Child[] {
     const { text } = options;
+    if (!("terms" in step)) return combined(step);
     const { constants, terms, value } = step;
+    const result = number(value);
     switch (step.operation) {
       case "dot":
         return dot(step);
       case "softmax":
         return softmax(step);
       case "scale":
-        return terms.map(({ left, right, product }) =>
-          make("p", `${number(left)} × ${number(right)} = ${number(product)}`),
-        );
+        return terms.map(({ left, right, product }) => {
+          if (plain(step.stage) === "scaled" && dK !== null) {
+            return make("p", `${computing([left], product, (s) => s / Math.sqrt(dK))} / √${dK} = ${number(product)}`);
+          }
+          const [one, other = ""] = computing([left, right], product, (one, other) => one * other);
+          return make("p", `${one} × ${operand(other)} = ${number(product)}`);
+        });
       case "softcap": {
         const { x = 0, cap = 0 } = constants;
-        return [make("p", `${number(cap)} · tanh(${number(x)} / ${number(cap)}) = ${number(value)}`)];
+        const [by, of = ""] = computing([cap, x], value, (by, of) => by * Math.tanh(of / by));
+        return [make("p", `${by} · tanh(${of} / ${by}) = ${result}`)];
       }
       case "mask": {
         const { allowed = 1, scaled = 0, bias = 0, fill = 0 } = constants;
         if (allowed === 0) return [make("p", text.hidden(number(fill)))];
-        return [make("p", bias === 0 ? text.allowed : `${number(scaled)} + ${number(bias)} = ${number(value)}`)];
+        const [one, other = ""] = computing([scaled, bias], value, sum);
+        return [make("p", bias === 0 ? text.allowed : `${one} + ${operand(other)} = ${result}`)];
       }
-      case "sum":
-        return terms.map(({ label, product }, i) =>
-          make("p", `${i > 0 ? "+ " : ""}${number(product)} `, make("small", text.stage(label as Stage))),
-        );
+      case "sum": {
+        const products = terms.map(({ product }) => product);
+        const names = terms.map(({ label }) => text.stage(label as Stage));
+        return column(computing(products, value, sum), "+", names);
+      }
       case "layer_norm": {
         const { x = 0, mean = 0, variance = 0, eps = 0, weight = 1, bias = 0 } = constants;
-        const sum = `(${number(x)} − ${number(mean)}) / √(${number(variance)} + ${number(eps)})`;
-        return [make("p", `${sum} × ${number(weight)} + ${number(bias)} = ${number(value)}`)];
+        const [of, less, spread, more, times, plus] = computing(
+          [x, mean, variance, eps, weight, bias],
+          value,
+          (of, less, spread, more, times, plus) => ((of - less) / Math.sqrt(spread + more)) * times + plus,
+        ).map((each, i) => (i > 0 ? operand(each) : each));
+        return [make("p", `(${of} − ${less}) / √(${spread} + ${more}) × ${times} + ${plus} = ${result}`)];
       }
       case "rms_norm": {
         const { x = 0, mean_square = 0, eps = 0, weight = 1 } = constants;
-        const norm = `${number(x)} / √(${number(mean_square)} + ${number(eps)})`;
-        return [make("p", `${norm} × ${number(weight)} = ${number(value)}`)];
+        const [of, square, more, times = ""] = computing(
+          [x, mean_square, eps, weight],
+          value,
+          (of, square, more, times) => (of / Math.sqrt(square + more)) * times,
+        );
+        return [make("p", `${of} / √(${square} + ${more}) × ${operand(times)} = ${result}`)];
       }
       case "given":
         return [make("p", text.given)];
       default:
-        return [make("p", `${step.operation}(${number(constants.x ?? 0)}) = ${number(value)}`)];
+        return [make("p", `${step.operation}(${number(constants.x ?? 0)}) = ${result}`)];
     }
   }
 
   function show(): void {
-    const isRoot = isRootScale(options.steps);
+    const dK = rootOf(options.steps);
     list.replaceChildren(
       ...options.steps.map((step) => {
-        const symbols = formula(step.stage, isRoot);
-        const title = make("span", options.text.stage(step.stage), ...(symbols.length > 0 ? [" = ", ...symbols] : []));
+        const symbols = formula(step, dK);
+        const name = [options.text.stage(step.stage), step.title].filter(Boolean).join(", ");
+        const title = make("span", name, ...(symbols.length > 0 ? [" = ", ...symbols] : []));
         const value = make("span", number(step.value));
-        const item = make("li", make("h3", title, value), ...body(step));
+        const item = make("li", make("h3", title, value), ...body(step, dK));
         item.dataset.stage = step.stage;
         value.dataset.value = String(step.value);
         return item;

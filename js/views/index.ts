@@ -1,7 +1,13 @@
 // What `import ... from "attnscope/views"` gives. No view needs the engine.
 
 export type { Outside } from "../device.ts";
-export { type CellInspectorOptions, cellInspector, type InspectorText } from "./cell-inspector.ts";
+export {
+  type CellInspectorOptions,
+  type Combination,
+  cellInspector,
+  type InspectorStep,
+  type InspectorText,
+} from "./cell-inspector.ts";
 export type { PictureView } from "./exported.ts";
 export { headColor } from "./head-colors.ts";
 export { type Axes, type HeadGridOptions, headGrid } from "./head-grid.ts";

@@ -24,7 +24,7 @@ export interface LegendOptions {
 }
 
 const short = format(".2~f");
-const power = format(".0~e");
+const power = (value: number) => format(".0~e")(value).replace("e+", "e");
 
 const WIDTH = 100;
 const HEIGHT = 9;

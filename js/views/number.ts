@@ -1,7 +1,18 @@
 import { format } from "d3-format";
 
-const plain = format(".3f");
-const far = format(".1~e");
+/** A number with so many decimals, or two fewer and a power of ten; `trim` leaves out zeros at the end. */
+export function written(value: number, decimals: number, trim: "" | "~" = ""): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e5 || size < 5e-4
+    ? format(`.${decimals - 2}~e`)(value).replace("e+", "e")
+    : format(`.${decimals}${trim}f`)(value);
+}
+
+/** How many a view writes. */
+export const DECIMALS = 3;
 
 /**
  * A number as the views write it: three decimals, powers of ten for the very large and the very small.
@@ -11,9 +22,5 @@ const far = format(".1~e");
  * ```
  */
 export function number(value: number): string {
-  if (Number.isNaN(value)) return "NaN";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  return size >= 1e5 || size < 5e-4 ? far(value) : plain(value);
+  return written(value, DECIMALS);
 }

@@ -17,7 +17,7 @@ const CSS = `
 @container (max-width: 220px) { .attn-head figcaption { flex-direction: column; gap: 0; } }
 .attn-toggles { display: flex; flex-wrap: wrap; gap: 4px 14px; margin-block-end: 10px; }
 .attn-toggles button { display: flex; gap: 0.5em; align-items: center; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
-.attn-toggles i { inline-size: 12px; block-size: 12px; border: 2px solid var(--attn-head); }
+.attn-toggles i { inline-size: 12px; block-size: 12px; border: 2px solid var(--attn-head); forced-color-adjust: none; }
 .attn-toggles [aria-pressed="true"] i { background: var(--attn-head); }
 .attn-toggles b { font-weight: 600; }
 .attn-toggles [aria-pressed="false"] b { font-weight: 400; }
@@ -33,12 +33,13 @@ const CSS = `
 .attn-steps h3 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 1px; font: inherit; font-weight: 600; }
 .attn-steps :is(sup, sub) { font-size: 0.78em; line-height: 0; }
 .attn-steps p { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-.attn-terms { max-block-size: 14.5em; overflow: auto; }
+.attn-terms { --paper: var(--attn-paper, Canvas); max-block-size: calc(26 * 1.36em + 2px); overflow: auto; scrollbar-width: thin; background: linear-gradient(var(--paper), var(--paper)) bottom / 100% 3.4em no-repeat local, linear-gradient(transparent, color-mix(in srgb, currentColor 22%, transparent)) 0 calc(100% - 1.36em) / 100% 1.1em no-repeat; }
 .attn-terms:focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 2px; }
 .attn-terms table { inline-size: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .attn-terms th, .attn-terms td { padding: 0 0 0 0.5em; text-align: end; font-weight: 400; line-height: 1.36; white-space: nowrap; }
 .attn-terms th:first-child { padding-inline-start: 0; text-align: start; max-inline-size: 7em; overflow: hidden; text-overflow: ellipsis; unicode-bidi: isolate; }
-.attn-terms thead th { opacity: 0.78; position: sticky; inset-block-start: 0; background: var(--attn-paper, Canvas); }
+.attn-terms thead th { position: sticky; inset-block-start: 0; background: var(--paper); color: color-mix(in srgb, currentColor 78%, transparent); }
+.attn-terms tfoot { position: sticky; inset-block-end: 0; background: var(--paper); }
 .attn-terms tr[data-zero] { opacity: 0.72; }
 .attn-terms tr[aria-current] > * { font-weight: 600; }
 .attn-terms tfoot > tr > * { border-block-start: 1px solid color-mix(in srgb, currentColor 30%, transparent); }

@@ -63,6 +63,8 @@ test("heads are averaged", async ({ page }) => {
   // A cell of the mean is chosen in the head that was selected.
   await grid.focus();
   await page.keyboard.press("ArrowRight");
+  await expect(page.getByTestId("inspector-place")).toHaveText("mean of heads 1, 2, 3, 4, query the, key cat");
+  await played(page, "average").click();
   await expect(page.getByTestId("inspector-place")).toHaveText("head 4, query the, key cat");
 });
 

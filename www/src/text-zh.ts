@@ -284,7 +284,8 @@ export const zh: Text = {
     mixed: "混合",
   },
 
-  emptyRow: (head, query) => `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 NaN（头 ${head}）。`,
+  emptyRow: (head, query, gives) =>
+    `“${query}”没有可关注的键：填 −1e9 时权重变为均匀，填 −∞ 时为 ${gives}（头 ${head}）。`,
 
   mask: "掩码",
   pin: "比较两个",
@@ -334,6 +335,8 @@ export const zh: Text = {
   inspector: "这个数是怎么来的",
   program: "用 PyTorch 得到同样的数",
   programTooLong: "自己的数太多，无法全部写出。",
+  folded: (numbers) => `… ${numbers} 个数`,
+  foldedNote: "长列表已折叠；复制得到的是全部内容。",
   copy: "复制",
   copied: "已复制",
   notCopied: "不允许复制",
@@ -379,6 +382,8 @@ export const zh: Text = {
     key: "键",
     allowed: "可关注：不变",
     hidden: (fill) => `被遮住：变为 ${fill}`,
+    emptyRow: "所有键都被遮住，全遮住的行得到 0",
+    off: "头已关闭",
     given: "直接给定，未经计算",
     more: (count) => `……还有 ${count} 项`,
   },

@@ -310,8 +310,8 @@ export const en = {
     mixed: "mixed",
   } satisfies Record<HeadLabel["label"], string> as Record<HeadLabel["label"], string>,
 
-  emptyRow: (head: number, query: string) =>
-    `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are NaN (head ${head}).`,
+  emptyRow: (head: number, query: string, gives: string) =>
+    `“${query}” may attend to nothing: with −1e9 its weights come out even, with −∞ they are ${gives} (head ${head}).`,
 
   mask: "Mask",
   pin: "compare two",
@@ -362,6 +362,8 @@ export const en = {
   inspector: "How this number is made",
   program: "The same numbers in PyTorch",
   programTooLong: "There are too many numbers of one's own to write them all out.",
+  folded: (numbers: string) => `… ${numbers} numbers`,
+  foldedNote: "Long lists are folded; what you copy is whole.",
   copy: "Copy",
   copied: "Copied",
   notCopied: "Copying is not allowed",
@@ -420,6 +422,8 @@ export const en = {
     key: "key",
     allowed: "allowed: unchanged",
     hidden: (fill) => `hidden: becomes ${fill}`,
+    emptyRow: "every key is hidden, and an empty row gives 0",
+    off: "head off",
     given: "given, not computed",
     more: (count) => `… and ${count} more`,
   } satisfies Omit<InspectorText, "stage"> as Omit<InspectorText, "stage">,
