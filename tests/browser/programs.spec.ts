@@ -162,7 +162,7 @@ function run(program: string): Pick<Recorded, "weights" | "output"> {
 
 const recorded: Record<string, Recorded> = existsSync(RECORD) ? JSON.parse(readFileSync(RECORD, "utf8")) : {};
 
-/** The whole program: what the page shows of a long one is cut. */
+/** The whole program: where it is long the page shows its lists folded. */
 async function copied(page: Page): Promise<string> {
   const section = page.locator("section.program");
   await section.getByRole("button", { name: "Copy" }).click();
@@ -198,6 +198,21 @@ for (const [name, part] of Object.entries(STATES)) {
     expectNear(pass.at(-1)?.[1].flat(Infinity) as Numbers, output, "output");
   });
 }
+
+test("a long program is shown from its first line to its last, and a copy by hand is whole", async ({ page }) => {
+  const program = page.getByTestId("program");
+  await expect(program).toHaveValue(/x = torch\.tensor\(\[\[1, 0, 0, … 78 numbers\]\]\)\.float\(\)\nmemory = x/);
+  await expect(program).toHaveValue(/scores = q @ k[\s\S]*\nprint\(weights\)$/);
+  expect(await program.evaluate(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)).toBeLessThanOrEqual(
+    0,
+  );
+  const whole = await copied(page);
+  await program.focus();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.press("Control+c");
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(whole);
+  expect(whole).not.toContain("…");
+});
 
 test("every recorded program is one of the page's", () => {
   expect(Object.keys(recorded)).toEqual(Object.keys(STATES));
