@@ -8,6 +8,7 @@ import { type HeatLook, type HeatOptions, heatPicture, isSameLook, resolve, type
 import { type LegendOptions, legend } from "./legend.ts";
 import { legendSvg } from "./legend-svg.ts";
 import { type Cell, isSameData } from "./matrix.ts";
+import { cellsIn, layOut, longer } from "./matrix-drawing.ts";
 import { type MatrixSurfaceOptions, matrixSurface } from "./matrix-surface.ts";
 import { matrixSvg } from "./matrix-svg.ts";
 import { Peaks } from "./peaks.ts";
@@ -15,7 +16,7 @@ import { type ColorScale, scaleTo } from "./scale.ts";
 import { adoptStyles } from "./styles.ts";
 import type { Surface } from "./surface.ts";
 import { colorsOf, type Part, pictureOf, placed, text } from "./svg.ts";
-import { themeOf } from "./theme.ts";
+import { type Theme, themeOf } from "./theme.ts";
 import type { View } from "./view.ts";
 import { Viewport } from "./viewport.ts";
 import { type ZoomText, zoomBar } from "./zoom-bar.ts";
@@ -50,7 +51,7 @@ export interface HeadGridOptions extends HeatLook {
   readonly axes: Axes;
   /** What is looked at; views that are given the same one move together. */
   readonly selection: Selection;
-  /** The narrowest a head may become before the grid takes fewer columns. */
+  /** The narrowest a head may become before the grid takes fewer columns, where cells are too small for numbers. */
   readonly minWidth?: number;
   /** The accessible name of a head's matrix. */
   readonly label: (head: number) => string;
@@ -80,6 +81,11 @@ function columnsFor(heads: number, fitting: number): number {
 
 const MOST_ACROSS = 4;
 const GAP = 24;
+/** The room between two columns on the page. */
+const BETWEEN = 28;
+
+/** The least width and height of a cell that most numbers fit. */
+const LEGIBLE = [26, 20] as const;
 
 function stacked(parts: readonly Part[]): Part {
   let height = 0;
@@ -183,6 +189,8 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   adoptStyles(element);
   let peaks = peaksOf(options, changed);
   let told = "";
+  let longest = { of: "", text: "" };
+  const measuring = document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
   // Heads whose numbers are looked through and whose scale is known.
   const ready = new Set<number>();
   let arranged = 0;
@@ -248,7 +256,21 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   }
 
   function toSurface(head: number): MatrixSurfaceOptions {
-    return heatPicture(optionsOf(head), peaks[head] as AnyPeaks, scaleOf(head));
+    const picture = heatPicture(optionsOf(head), peaks[head] as AnyPeaks, scaleOf(head));
+    // What lies on a graphics processor is fetched head by head.
+    return isOnDevice(options.values) ? picture : { ...picture, longest: longestIn };
+  }
+
+  function longestIn(seen: Region, theme: Theme): string {
+    const of = Object.values(seen).join();
+    if (longest.of !== of) {
+      const texts = peaks.flatMap((_, head) => {
+        const { cell } = toSurface(head);
+        return cellsIn(seen).map((at) => cell(at, theme).text);
+      });
+      longest = { of, text: texts.reduce(longer, "") };
+    }
+    return longest.text;
   }
 
   // Something came from a graphics processor.
@@ -327,15 +349,34 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     return { figure, name, note, colors, view, legend: null };
   }
 
-  function arrange(): void {
+  /** Two columns where both leave their cells legible, more where that makes no cell smaller. */
+  function columnsIn(width: number, theme: Theme): number {
     const { count } = sizesOf(options);
-    const fitting = Math.floor(element.clientWidth / (options.minWidth ?? 260));
-    root.style.gridTemplateColumns = `repeat(${columnsFor(count, fitting)}, minmax(0, 1fr))`;
+    const picture = toSurface(0);
+    const cell = (columns: number) => {
+      const at = layOut(measuring, picture, theme, (width - (columns - 1) * BETWEEN) / columns, 1);
+      return [at.cellWidth, at.cellHeight] as const;
+    };
+    const isAtLeast = (columns: number, least: readonly [number, number]) =>
+      cell(columns).every((size, side) => size >= (least[side] as number));
+    if (!isAtLeast(1, LEGIBLE)) return columnsFor(count, Math.floor(width / (options.minWidth ?? 260)));
+    let columns = 1;
+    while (columns < count && isAtLeast(columns + 1, columns === 1 ? LEGIBLE : cell(columns))) columns++;
+    return columnsFor(count, columns);
+  }
+
+  function arrange(width: number): void {
+    const columns = `repeat(${columnsIn(width, themeOf(element))}, minmax(0, 1fr))`;
+    if (root.style.gridTemplateColumns !== columns) root.style.gridTemplateColumns = columns;
   }
 
   function show(isStale: boolean): void {
     const { count } = sizesOf(options);
-    if (isStale) ready.clear();
+    if (isStale) {
+      ready.clear();
+      longest.of = "";
+      request(arranging);
+    }
     for (const extra of heads.splice(count)) {
       extra.view.destroy();
       extra.legend?.destroy();
@@ -349,7 +390,7 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
       head.view.update(toSurface(i));
       if (isStale) head.view.redraw();
     });
-    if (heads.length !== arranged) arrange();
+    if (heads.length !== arranged) arrange(element.clientWidth);
     arranged = heads.length;
     zoom.update(zoomOptions());
   }
@@ -376,12 +417,15 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
   }
 
   // In a frame of its own: what observes sizes may not change them at once.
+  let width = 0;
   const arranging: Drawing = {
-    measure() {},
-    draw() {
-      arrange();
-      return true;
+    measure() {
+      width = element.clientWidth;
     },
+    place() {
+      arrange(width);
+    },
+    draw: () => true,
   };
   const resize = new ResizeObserver(() => request(arranging));
   resize.observe(element);

@@ -33,6 +33,8 @@ export interface MatrixPicture {
   readonly hatching: "none" | "bare" | "over colour";
   readonly isHatched: (cell: Cell) => boolean;
   readonly cell: (cell: Cell, theme: Theme) => CellText;
+  /** The longest text of these cells in all matrices whose numbers are to be of one size; without it the matrix has its own. */
+  readonly longest?: ((seen: Region, theme: Theme) => string) | undefined;
   /** The colours of blocks of cells, a pixel for a block; what is transparent shows the hatching. Null where they come later. */
   readonly pixels: (pixelsPerCell: number, visible: Region, theme: Theme) => Pixels | null;
 }
@@ -57,6 +59,7 @@ export interface MatrixLayout extends Layout {
   readonly cellHeight: number;
   readonly isTurned: boolean;
   readonly labelLimit: number;
+  readonly hasSums: boolean;
 }
 
 const GAP = 6;
@@ -64,8 +67,10 @@ const AXIS = 17;
 const LABEL_LIMIT = 96;
 const SMALLEST_CELL = 7;
 const SMALLEST_TEXT = 8.5;
-/** From this size on a cell holds its number. */
+/** From this size on a cell holds its number, however long. */
 const READABLE = 44;
+/** The narrowest matrix that has room for sums. */
+const ROOM_FOR_SUMS = 220;
 /** Fewer rows than fill this height become taller than wide rather than a line. */
 const LEAST_HEIGHT = 150;
 const MOST_HEIGHT = 720;
@@ -87,7 +92,8 @@ export function layOut(
   const width = (text: string) => context.measureText(text).width;
   const labelLimit = Math.min(LABEL_LIMIT, available * 0.3);
   const left = Math.ceil(Math.max(Math.min(widest(context, rowLabels), labelLimit), width(`${rowAxis} ↓`))) + GAP;
-  const right = sums ? Math.ceil(Math.max(width(sums.text(0)), width("0.00"), width(sums.heading))) + GAP : 1;
+  const hasSums = sums !== null && available >= ROOM_FOR_SUMS;
+  const right = hasSums ? Math.ceil(Math.max(width(sums.text(0)), width("0.00"), width(sums.heading))) + GAP : 1;
   const room = Math.max(1, available - left - right);
   const fitWidth = whole(Math.min(maxCell, room / columns));
   const square = Math.max(fitWidth, Math.min(14, LEAST_HEIGHT / rows));
@@ -113,6 +119,7 @@ export function layOut(
     cellHeight,
     isTurned,
     labelLimit,
+    hasSums,
   };
 }
 
@@ -133,25 +140,35 @@ function clipToWindow({ context, layout: { left, top, width, height } }: Frame<M
   context.clip();
 }
 
+export const longer = (one: string, other: string) => (other.length > one.length ? other : one);
+
 // One size for the whole matrix, or no numbers at all: some with and some without would read as a pattern.
-function textSize({ context, layout, theme }: Frame<MatrixLayout>, texts: readonly CellText[]): number {
+function textSize({ context, layout, theme }: Frame<MatrixLayout>, longest: string): number {
   const largest = Math.min(12.5, layout.cellHeight * 0.44);
   setFont(context, theme, largest);
-  const longest = texts.reduce((most, { text }) => (text.length > most.length ? text : most), "0");
   const size = Math.min(largest, (largest * (layout.cellWidth - 5)) / context.measureText(longest).width);
   return size < SMALLEST_TEXT ? 0 : size;
+}
+
+export function cellsIn({ top, left, bottom, right }: Region): Cell[] {
+  const columns = right - left;
+  return Array.from({ length: (bottom - top) * columns }, (_, i) => ({
+    row: top + Math.floor(i / columns),
+    column: left + (i % columns),
+  }));
 }
 
 function drawNumbers(frame: Frame<MatrixLayout>, picture: MatrixPicture, region: Region, gap: number): void {
   const { context, layout, theme, x, y } = frame;
   const { left, top, cellWidth, cellHeight } = layout;
   if (cellHeight * 0.44 < SMALLEST_TEXT) return;
-  const cells: Cell[] = [];
-  for (let row = region.top; row < region.bottom; row++) {
-    for (let column = region.left; column < region.right; column++) cells.push({ row, column });
-  }
+  const cells = cellsIn(region);
   const texts = cells.map((cell) => picture.cell(cell, theme));
-  const size = textSize(frame, texts);
+  const longest = picture.longest?.(region, theme) ?? "";
+  const size = textSize(
+    frame,
+    texts.reduce((most, { text }) => longer(most, text), longest || "0"),
+  );
   if (size === 0) return;
   setFont(context, theme, size);
   context.textAlign = "center";
@@ -303,7 +320,7 @@ function drawLabels(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
     style(isOn);
     context.textAlign = "right";
     context.fillText(shorten(context, visible(rowLabels[i] ?? ""), at.labelLimit), at.left - GAP, cy);
-    if (!sums) continue;
+    if (!sums || !at.hasSums) continue;
     context.textAlign = "left";
     context.fillText(sums.text(i), at.left + at.width + GAP, cy);
   }
@@ -321,7 +338,7 @@ function drawLabels(frame: Frame<MatrixLayout>, picture: MatrixPicture): void {
     context.fillText(isUpright ? text : shorten(context, text, at.labelLimit), 0, 0);
     context.restore();
   }
-  if (sums) {
+  if (sums && at.hasSums) {
     style(false);
     context.textAlign = "left";
     context.fillText(sums.heading, at.left + at.width + GAP, bottom);
