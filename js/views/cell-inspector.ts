@@ -115,7 +115,7 @@ function formula(step: InspectorStep, dK: number | null): Child[] {
 const isEmptyRow = ({ operation, constants, value }: Explanation) =>
   operation === "softmax" && constants.max === Number.NEGATIVE_INFINITY && value === 0;
 
-const read = (text: string) => Number(text.replace("−", "-").replace("∞", "Infinity"));
+const parsed = (text: string) => Number(text.replace("−", "-").replace("∞", "Infinity"));
 
 const MOST_DECIMALS = 9;
 
@@ -127,7 +127,7 @@ function computing(
 ): readonly string[] {
   for (let decimals = DECIMALS; ; decimals++) {
     const texts = numbers.map((each) => written(each, decimals, decimals > DECIMALS ? "~" : ""));
-    if (decimals === MOST_DECIMALS || number(compute(...texts.map(read))) === number(result)) return texts;
+    if (decimals === MOST_DECIMALS || number(compute(...texts.map(parsed))) === number(result)) return texts;
   }
 }
 
@@ -274,7 +274,7 @@ export function cellInspector(element: HTMLElement, start: CellInspectorOptions)
       );
     }
     const [total] = computing([sum(...numbers)], value, (total) => total / parts.length);
-    const texts = computing(numbers, read(total ?? ""), sum);
+    const texts = computing(numbers, parsed(total ?? ""), sum);
     return [...column(texts, "+", names), make("p", `${total} / ${parts.length} = ${number(value)}`)];
   }
 

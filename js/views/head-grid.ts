@@ -1,4 +1,4 @@
-import type { DeviceTensor, Outside } from "../device.ts";
+import type { DeviceTensor, Outside, Region } from "../device.ts";
 import type { Place, Selection } from "../selection.ts";
 import { checked, HIDDEN, isCall, isPair, type Rule, sized } from "./checked.ts";
 import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
