@@ -44,7 +44,7 @@ const projects = [
     browser: "Firefox",
     testMatch: /(loading|main-path|golden|threads|page|state|numbers|cross)\.spec\.ts/,
     // Axe finds the same in Chromium, and of a download or of what a made-up event pastes Playwright tells nothing here.
-    grepInvert: /axe finds|too large for a link|no number is told/,
+    grepInvert: /axe finds|too large for a link|no number is told|numbers are pasted/,
     use: {
       browserName: "firefox",
       channel: "moz-firefox",
