@@ -28,6 +28,7 @@ const CSS = `
 .attn-zoom button { min-inline-size: 26px; min-block-size: 24px; padding: 0; border: 0; background: none; color: inherit; font: inherit; cursor: pointer; }
 .attn-zoom label { display: flex; gap: 0.4em; align-items: baseline; color: inherit; opacity: 0.9; }
 .attn-zoom input { inline-size: 4.6em; padding: 1px 0; border: 0; border-block-end: 1px solid color-mix(in srgb, currentColor 55%, transparent); border-radius: 0; background: none; color: inherit; font: inherit; text-align: end; }
+.attn-zoom [aria-invalid="true"] { border-block-end-width: 2px; }
 .attn-zoom :focus-visible { outline: 2px solid var(--attn-focus, #1f62c9); outline-offset: 1px; }
 .attn-steps { display: grid; grid-template-columns: minmax(0, 1fr); gap: 9px; margin: 0; padding: 0; list-style: none; }
 .attn-steps h3 { display: flex; justify-content: space-between; gap: 1em; margin: 0 0 1px; font: inherit; font-weight: 600; }

@@ -62,10 +62,15 @@ export function zoomBar(element: HTMLElement, start: ZoomBarOptions): View<ZoomB
     const input = document.createElement("input");
     input.type = "number";
     input.min = "0";
+    input.required = true;
     input.addEventListener("input", () => {
-      const at = input.valueAsNumber;
-      if (input.checkValidity() && Number.isInteger(at)) options.onSelect({ ...options.selected, [axis]: at });
+      const isThere = input.checkValidity();
+      input.ariaInvalid = String(!isThere);
+      if (isThere) options.onSelect({ ...options.selected, [axis]: input.valueAsNumber });
     });
+    // The browser says in its own words what may stand here; what is left there wrong goes back to what is selected.
+    input.addEventListener("change", () => input.reportValidity());
+    input.addEventListener("blur", show);
     label.append(name, input);
     return [label, name, input];
   }
@@ -94,7 +99,9 @@ export function zoomBar(element: HTMLElement, start: ZoomBarOptions): View<ZoomB
       name.textContent = axis;
       input.setAttribute("aria-label", text.goTo(axis));
       input.max = String(count - 1);
-      if (document.activeElement !== input) input.value = String(at);
+      if (document.activeElement === input) continue;
+      input.value = String(at);
+      input.ariaInvalid = "false";
     }
   }
 

@@ -242,6 +242,23 @@ for (const scheme of ["light", "dark"] as const) {
   });
 }
 
+test("a cell that is not there is refused where its number is typed", async ({ page }) => {
+  await page.goto("/");
+  await page.getByTestId("sentence").fill(Array.from({ length: 30 }, (_, i) => `word${i}`).join(" "));
+  const query = page.getByRole("spinbutton", { name: "query number, from 0" });
+  await query.fill("7");
+  const place = page.getByTestId("inspector-place");
+  await expect(place).toContainText("query word7");
+  for (const wrong of ["99", "-3", "1.5", ""]) {
+    await query.fill(wrong);
+    await expect(query).toHaveAttribute("aria-invalid", "true");
+    await expect(place).toContainText("query word7");
+  }
+  await query.blur();
+  await expect(query).toHaveValue("7");
+  await expect(query).toHaveAttribute("aria-invalid", "false");
+});
+
 test("the page saves what it shows as SVG and PNG", async ({ page }) => {
   await page.goto("/");
   for (const [look, kind] of [

@@ -65,6 +65,25 @@ test("a link reproduces the bench, and a reload loses nothing", async ({ page, b
   await expectWork(page);
 });
 
+test("what cannot be used is still there after a reload, with all that is right", async ({ page }) => {
+  await page.getByTestId("sentence").fill("my own work");
+  await settled(page);
+  const typed = { "n-heads": "999", "d-model": "12345678901234567890123456789", "score-scale": "1e400" };
+  for (const [field, text] of Object.entries(typed)) await page.getByTestId(field).fill(text);
+  await page.waitForFunction(() => localStorage.getItem("attnscope.state")?.includes("1e400"));
+  for (const how of ["reload", "link"]) {
+    if (how === "reload") await page.reload();
+    else await page.goto(`/?again#${link({ attnscope: 1, sentence: "my own work", numbers: { nHeads: "999" } })}`);
+    await expect(page.getByTestId("sentence")).toHaveValue("my own work");
+    await expect(page.getByTestId("n-heads")).toHaveValue("999");
+    await expect(page.getByTestId("n-heads")).toHaveAttribute("aria-invalid", "true");
+    if (how === "reload") await expect(page.getByTestId("score-scale")).toHaveValue("1e400");
+    await expect(page.getByTestId("notices")).not.toContainText("out of range");
+  }
+  await page.getByTestId("n-heads").fill("2");
+  await expect(page.getByTestId("head-grid").locator("figcaption")).toHaveCount(2);
+});
+
 test("undo and redo for everything, typing as one step", async ({ page }) => {
   const toolbar = page.getByTestId("toolbar");
   const undo = toolbar.getByRole("button", { name: "Undo" });
@@ -129,7 +148,7 @@ test("what cannot be opened changes nothing", async ({ page }) => {
     [link({ attnscope: 2 }), /newer/],
     [link({ attnscope: 1, sentence: ["<img src=x onerror=alert(1)>"] }), /sentence is out of range/],
     [link({ attnscope: 1, sentence: "a".repeat(30_000) }), /sentence is out of range/],
-    [link({ attnscope: 1, numbers: { dModel: "1e12" } }), /numbers\.dModel is out of range/],
+    [link({ attnscope: 1, numbers: { dModel: 1e12 } }), /numbers\.dModel is out of range/],
     [link({ attnscope: 1, masks: [{ terms: [{ rule: "constructor" }] }] }), /masks\[0\]\.terms\[0\]\.rule/],
     [link({ attnscope: 1, masks: [{ painted: { rows: 4096, columns: 4096, cells: ["AA"] } }] }), /masks\[0\]\.painted/],
     [link('{"attnscope":1,"__proto__":{"sentence":"x"}}'), /__proto__ is out of range/],
@@ -150,7 +169,7 @@ test("what cannot be opened changes nothing", async ({ page }) => {
 
   // The same where such a link opens the page.
   await page.goto("about:blank");
-  await page.goto(`/#${link({ attnscope: 1, numbers: { nHeads: "9999" } })}`);
+  await page.goto(`/#${link({ attnscope: 1, numbers: { nHeads: 9999 } })}`);
   await expect(page.getByTestId("notices")).toContainText("numbers.nHeads");
   await expect(page.getByTestId("sentence")).toHaveValue("my own work");
   await page.goto("about:blank");

@@ -31,15 +31,6 @@ export function whole(least: number, most: number): Reader<number> {
     typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= most ? value : wrong(path);
 }
 
-/** A number as it was typed, which may be no number yet; one that is a number lies in the range. */
-export function typedNumber(least: number, most: number): Reader<string> {
-  return (value, path) => {
-    const typed = text(24)(value, path);
-    const number = Number(typed);
-    return Number.isNaN(number) || (number >= least && number <= most) ? typed : wrong(path);
-  };
-}
-
 export function list<T>(item: Reader<T>, least: number, most: number): Reader<readonly T[]> {
   return (value, path) =>
     Array.isArray(value) && value.length >= least && value.length <= most
