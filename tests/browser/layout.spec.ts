@@ -53,11 +53,15 @@ test("side by side has the sums of rows where they fit", async ({ page }) => {
 });
 
 test("the numbers of all heads are of one size", async ({ page }) => {
-  await listen(page);
   await page.locator("[data-testid=strip] [value=query]").check();
-  const fonts = () =>
-    page.evaluate(() => [...new Set(written.flatMap(([text, font]) => (/^[−\d]+\.\d\d$/.test(text) ? [font] : [])))]);
-  await expect.poll(fonts).toHaveLength(1);
+  await sizeAt(page, 1280, 800);
+  // Everything is drawn again where the window changes, and nothing of what was drawn before it.
+  await listen(page);
+  await sizeAt(page, 1300, 800);
+  const fonts = await page.evaluate(() =>
+    Array.from(new Set(written.flatMap(([text, font]) => (/^[−\d]+\.\d\d$/.test(text) ? [font] : [])))),
+  );
+  expect(fonts).toHaveLength(1);
 });
 
 test("the inspector stays beside the head that is chosen", async ({ page }) => {
