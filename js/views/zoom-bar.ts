@@ -64,12 +64,12 @@ export function zoomBar(element: HTMLElement, start: ZoomBarOptions): View<ZoomB
     input.min = "0";
     input.required = true;
     input.addEventListener("input", () => {
-      const isThere = input.checkValidity();
+      // The browser says in its own words what may stand here.
+      const isThere = input.reportValidity();
       input.ariaInvalid = String(!isThere);
       if (isThere) options.onSelect({ ...options.selected, [axis]: input.valueAsNumber });
     });
-    // The browser says in its own words what may stand here; what is left there wrong goes back to what is selected.
-    input.addEventListener("change", () => input.reportValidity());
+    // What is left wrong goes back to what is selected.
     input.addEventListener("blur", show);
     label.append(name, input);
     return [label, name, input];

@@ -67,13 +67,14 @@ test("a link reproduces the bench, and a reload loses nothing", async ({ page, b
 
 test("what cannot be used is still there after a reload, with all that is right", async ({ page }) => {
   await page.getByTestId("sentence").fill("my own work");
+  await choose(page, "source", "PyTorch seed");
   await settled(page);
   const typed = { "n-heads": "999", "d-model": "12345678901234567890123456789", "score-scale": "1e400" };
   for (const [field, text] of Object.entries(typed)) await page.getByTestId(field).fill(text);
   await page.waitForFunction(() => localStorage.getItem("attnscope.state")?.includes("1e400"));
   for (const how of ["reload", "link"]) {
     if (how === "reload") await page.reload();
-    else await page.goto(`/?again#${link({ attnscope: 1, sentence: "my own work", numbers: { nHeads: "999" } })}`);
+    else await page.goto(`/?again#${link({ attnscope: 1, sentence: "my own work", numbers: { source: "torch", nHeads: "999" } })}`);
     await expect(page.getByTestId("sentence")).toHaveValue("my own work");
     await expect(page.getByTestId("n-heads")).toHaveValue("999");
     await expect(page.getByTestId("n-heads")).toHaveAttribute("aria-invalid", "true");
