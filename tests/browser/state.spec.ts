@@ -74,7 +74,10 @@ test("what cannot be used is still there after a reload, with all that is right"
   await page.waitForFunction(() => localStorage.getItem("attnscope.state")?.includes("1e400"));
   for (const how of ["reload", "link"]) {
     if (how === "reload") await page.reload();
-    else await page.goto(`/?again#${link({ attnscope: 1, sentence: "my own work", numbers: { source: "torch", nHeads: "999" } })}`);
+    else
+      await page.goto(
+        `/?again#${link({ attnscope: 1, sentence: "my own work", numbers: { source: "torch", nHeads: "999" } })}`,
+      );
     await expect(page.getByTestId("sentence")).toHaveValue("my own work");
     await expect(page.getByTestId("n-heads")).toHaveValue("999");
     await expect(page.getByTestId("n-heads")).toHaveAttribute("aria-invalid", "true");
