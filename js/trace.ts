@@ -178,7 +178,7 @@ export class Trace {
   drawable(name: Stage, options: LayerOption = {}): Tensor | DeviceTensor {
     const stage = this.#find(name, options);
     if ("tensor" in stage) return stage.tensor;
-    return this.#engine().onDevice(stage, () => this.read(name, stage));
+    return this.#engine().onDevice(stage, () => this.read(name, { layer: stage.layer }));
   }
 
   /**
