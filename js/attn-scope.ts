@@ -136,7 +136,7 @@ export class AttnScope extends elementBase<ScopeEvents>() {
     this.#frame = frame;
     setTimeout(() => {
       if (frame !== this.#frame || this.#isReady) return;
-      const expected = "attnscope.html, with its scripts allowed, to be ready within 20 seconds";
+      const expected = `attnscope.html, with its scripts allowed, to be ready within ${PATIENCE / 1000} seconds`;
       this.#refuse(invalidOption("src", address.href, expected));
     }, PATIENCE);
   }

@@ -25,8 +25,6 @@ type Analysis = Engine["analysis"];
 
 /** Weights that are sent to the engine at a time: they are copied, for which the page would wait. */
 const AT_ONCE = 2 ** 18;
-/** Of gains, as many as the engine tells of. */
-const MOST_GAINS = 10;
 
 /** Lets the page go on. */
 const turn = () => new Promise((resolve) => setTimeout(resolve));
@@ -100,13 +98,16 @@ async function effectOf(analysis: Analysis, before: Tensor, after: Tensor, ask: 
   const effect = nothingFreed(before);
   const [then, now] = [parts(before), parts(after)];
   const gains: MaskEffect["gains"] = [];
+  // As many as the engine tells of at once.
+  let most = 0;
   for (const [i, part] of then.entries()) {
     const { freed, freedByHead, ...rest } = await ask(() => analysis.maskEffect(part, now[i] as Tensor));
     effect.freed.data.set(freed.data, i * freed.data.length);
     effect.freedByHead.data.set(freedByHead.data, i * freedByHead.data.length);
+    most = Math.max(most, rest.gains.length);
     gains.push(...rest.gains.map((gain) => ({ ...gain, index: [i + (gain.index[0] ?? 0), ...gain.index.slice(1)] })));
   }
-  return { ...effect, gains: gains.sort((a, b) => b.change - a.change).slice(0, MOST_GAINS) };
+  return { ...effect, gains: gains.sort((a, b) => b.change - a.change).slice(0, most) };
 }
 
 function nothingFreed({ shape: [heads = 1, rows = 1] }: Tensor): Effect {
