@@ -6,13 +6,19 @@ export interface Drawing {
   place?(): void;
   /** Works until the deadline; false where something is left for the next frame. */
   draw(deadline: number): boolean;
+  /** Whether it is in sight; what is not is drawn when the page has been still for a moment. */
+  isSeen?(): boolean;
 }
 
 // Of the 16 ms of a frame the rest is left to the page.
 const BUDGET = 6;
+// Milliseconds without a wish after which what is out of sight is drawn.
+const STILL = 300;
 
 const waiting = new Set<Drawing>();
 const behind = new Set<Drawing>();
+const unseen = new Set<Drawing>();
+let still: ReturnType<typeof setTimeout> | undefined;
 let isAsked = false;
 // Whether the last frame used up its budget. The first one follows the page's own start.
 let isBusy = true;
@@ -32,11 +38,24 @@ function run(): void {
   const drawings = place();
   for (const drawing of drawings) {
     if (!waiting.has(drawing)) continue;
-    if (drawing.draw(deadline)) waiting.delete(drawing);
+    const isUnseen = drawing.isSeen?.() === false;
+    if (isUnseen) unseen.add(drawing);
+    if (isUnseen || drawing.draw(deadline)) waiting.delete(drawing);
     if (performance.now() > deadline) break;
   }
   isBusy = performance.now() > deadline;
+  clearTimeout(still);
   if (waiting.size > 0) ask();
+  else if (unseen.size > 0) still = setTimeout(drawUnseen, STILL);
+}
+
+function drawUnseen(): void {
+  const deadline = performance.now() + BUDGET;
+  for (const drawing of unseen) {
+    if (drawing.draw(deadline)) unseen.delete(drawing);
+    if (performance.now() > deadline) break;
+  }
+  if (unseen.size > 0) still = setTimeout(drawUnseen);
 }
 
 function ask(): void {
@@ -50,6 +69,7 @@ function ask(): void {
 /** Asks for a drawing in the next frame; however often it asks, it is drawn once a frame. */
 export function request(drawing: Drawing): void {
   waiting.add(drawing);
+  unseen.delete(drawing);
   ask();
 }
 
@@ -62,4 +82,5 @@ export function requestBehind(drawing: Drawing): void {
 export function cancel(drawing: Drawing): void {
   waiting.delete(drawing);
   behind.delete(drawing);
+  unseen.delete(drawing);
 }

@@ -214,7 +214,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
       scroller.style.overflowY = contentHeight > height + 1 ? "auto" : "hidden";
     },
     draw(deadline) {
-      if (!isVisible || !theme || !layout || isEmpty()) return true;
+      if (!theme || !layout || isEmpty()) return true;
       if (!painter.prepare(deadline)) return false;
       const ratio = window.devicePixelRatio || 1;
       if (isStale) {
@@ -236,6 +236,7 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
       place(active, painter.boxOf(options.selected ?? { row: 0, column: 0 }, layout));
       return true;
     },
+    isSeen: () => isVisible,
   };
 
   function redraw(): void {

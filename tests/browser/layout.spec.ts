@@ -52,6 +52,26 @@ test("side by side has the sums of rows where they fit", async ({ page }) => {
   await expect.poll(sums).toBeGreaterThanOrEqual(3);
 });
 
+test("a matrix out of sight follows as well, so that a picture of the whole page is true", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 800 });
+  await rule(page, "none").scrollIntoViewIfNeeded();
+  await expect(head(page, 1)).not.toBeInViewport();
+  const picture = () =>
+    page
+      .getByTestId("head-grid")
+      .locator("canvas")
+      .first()
+      .evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const before = await picture();
+  await rule(page, "causal").click();
+  await expect.poll(picture).not.toBe(before);
+  await expect(head(page, 1)).not.toBeInViewport();
+  const after = await picture();
+  await head(page, 1).scrollIntoViewIfNeeded();
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 150)));
+  expect(await picture()).toBe(after);
+});
+
 test("the numbers of all heads are of one size", async ({ page }) => {
   await page.locator("[data-testid=strip] [value=query]").check();
   await sizeAt(page, 1280, 800);
