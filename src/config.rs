@@ -204,7 +204,10 @@ impl MultiHeadAttentionOptions {
         if !matches!(self.positions, Positions::None | Positions::Rope) {
             return Err(AttnError::option("positions", "positions added to the input", "\"none\" or \"rope\""));
         }
-        if self.positions == Positions::Rope {
+        if !(self.rope_base > 0.0 && self.rope_base.is_finite()) {
+            return Err(AttnError::option("ropeBase", number(self.rope_base), "a finite number above 0"));
+        }
+        if self.positions == Positions::Rope || self.rotary_dim.is_some() {
             self.rotary_dim(sizes.d_k)?;
         }
         Ok(sizes)
@@ -212,9 +215,6 @@ impl MultiHeadAttentionOptions {
 
     /// How many of a head's numbers are turned.
     pub(crate) fn rotary_dim(&self, d_k: usize) -> Result<usize> {
-        if !(self.rope_base > 0.0 && self.rope_base.is_finite()) {
-            return Err(AttnError::option("ropeBase", number(self.rope_base), "a finite number above 0"));
-        }
         let dim = self.rotary_dim.unwrap_or(d_k);
         if dim == 0 || dim > d_k || !dim.is_multiple_of(2) {
             return Err(AttnError::option("rotaryDim", dim, &format!("an even number from 2 to dK {d_k}")));

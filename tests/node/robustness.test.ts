@@ -184,6 +184,18 @@ describe("wrong input is named", () => {
       () => engine.multiHeadAttention({ ...SIZES, positions: "rope", ropeBase: 0 }),
     ],
     [
+      "an odd rotary dimension where nothing is turned",
+      "invalid_option",
+      { option: "rotaryDim" },
+      () => engine.multiHeadAttention({ ...SIZES, rotaryDim: 1 }),
+    ],
+    [
+      "a base of zero where nothing is turned",
+      "invalid_option",
+      { option: "ropeBase" },
+      () => engine.transformerBlock({ ...SIZES, ropeBase: 0 }),
+    ],
+    [
       "parallel branches of a post-norm block",
       "invalid_option",
       { option: "parallel" },

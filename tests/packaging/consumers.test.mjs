@@ -132,6 +132,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
     ["vite/worker.html", NONE, GPU],
     ["vite/react.html", ELEMENTS],
     ["vite/svelte.html", ELEMENTS],
+    ["vite/vue.html", ELEMENTS],
   ];
 
   test("pages without a bundler: modules, classic scripts", async () => {
@@ -149,7 +150,7 @@ describe.skipIf(!consumers)("in Chromium", () => {
     await openServed(consumers, STRICT, [["pages/strict.html", NONE]]);
   });
 
-  test("Vite's server: a page, a worker, React, Svelte", async () => {
+  test("Vite's server: a page, a worker, React, Svelte, Vue", async () => {
     const { createServer } = await tool("vite");
     const server = await createServer({
       configFile: at("vite/vite.config.js"),
@@ -166,11 +167,39 @@ describe.skipIf(!consumers)("in Chromium", () => {
     }
   });
 
-  test("Vite's build, under a strict policy: a page, a worker, React, Svelte", async () => {
+  test("Vite's build, under a strict policy: a page, a worker, React, Svelte, Vue", async () => {
     const { build } = await tool("vite");
     const outDir = path.join(out, "vite");
     await build({ configFile: at("vite/vite.config.js"), logLevel: "silent", build: { outDir } });
     await openServed(outDir, STRICT, VITE);
+  });
+
+  test.each(["vite-5", "vite-7"])("%s: its server with the line that it needs, its build", async (name) => {
+    const { build, createServer } = await tool(name);
+    const pages = VITE.filter(([page]) => /index|worker|vue/.test(page));
+    const outDir = path.join(out, name);
+    const config = {
+      configFile: false,
+      root: consumers,
+      logLevel: "silent",
+      worker: { format: "es" },
+      build: { outDir, target: "es2022", rollupOptions: { input: pages.map(([page]) => at(page)) } },
+    };
+    const server = await createServer({
+      ...config,
+      cacheDir: path.join(out, `${name}-cache`),
+      optimizeDeps: { exclude: ["attnscope"] },
+      server: { port: 0 },
+    });
+    await server.listen();
+    try {
+      const address = `http://localhost:${server.httpServer.address().port}`;
+      for (const [page, ...expected] of pages) await open(`${address}/${page}`, ...expected);
+    } finally {
+      await server.close();
+    }
+    await build(config);
+    await openServed(outDir, STRICT, pages);
   });
 
   test("webpack 5, under a strict policy", async () => {

@@ -10,6 +10,6 @@ export default defineConfig({
   worker: { format: "es" },
   build: {
     target: "es2022",
-    rolldownOptions: { input: ["index", "worker", "react", "svelte"].map((page) => here(`${page}.html`)) },
+    rolldownOptions: { input: ["index", "worker", "react", "svelte", "vue"].map((page) => here(`${page}.html`)) },
   },
 });
