@@ -1,4 +1,5 @@
 // What lies beside this package's scripts. Addresses are written out so that bundlers see the files; attnscope/slim has none of them.
+import { nodeThread, nodeWorker } from "./node-worker.ts";
 import type { Helper } from "./threads.ts";
 
 /** The package's own engine, analysis, files, script for graphics processors, and worker. */
@@ -31,17 +32,12 @@ export const beside: Beside = {
   files: () =>
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
   gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
-  workers: () => (isElsewhere() ? [worker, importing] : [worker]),
-  workerAddress: () => (URL.canParse(".", here) ? new URL("./worker.js", here).href : undefined),
-  helper: () => {
-    const ofNode = globalThis.process?.getBuiltinModule?.("node:worker_threads");
-    // What the process was started with may be for its own script alone.
-    return ofNode
-      ? new ofNode.Worker(new URL("./worker.js", here), { execArgv: [] })
-      : isElsewhere()
-        ? importing()
-        : worker();
+  workers: () => {
+    if (typeof Worker === "undefined") return [() => nodeWorker(new URL("./worker.js", here))];
+    return isElsewhere() ? [worker, importing] : [worker];
   },
+  workerAddress: () => (URL.canParse(".", here) ? new URL("./worker.js", here).href : undefined),
+  helper: () => nodeThread(new URL("./worker.js", here)) ?? (isElsewhere() ? importing() : worker()),
 };
 
 const worker = () => new Worker(new URL("./worker.js", import.meta.url), { type: "module", name: "attnscope" });

@@ -2,7 +2,7 @@ import { inFull, isAddress } from "./address.ts";
 import { Analysis } from "./analysis.ts";
 import type { BackendInfo, BackendOption } from "./backend-info.ts";
 import type { Beside } from "./beside.ts";
-import { AttnError, invalidOption, notLoaded } from "./errors.ts";
+import { AttnError, invalidOption, notLoaded, refusedOption } from "./errors.ts";
 import {
   BUILD,
   type FileFormat,
@@ -26,8 +26,8 @@ import {
 import { Ops } from "./ops.ts";
 import { type Given, given } from "./options.ts";
 import { givingUp, type ReuseOptions } from "./reuse.ts";
-import { kindOf } from "./shown.ts";
-import { lentTensor, notNumbers, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { kindOf, shown } from "./shown.ts";
+import { invalid, isTensor, lentTensor, notNumbers, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 import { type Asked, isLazy, type LazyOption, type LazyResult, type Passed, type Trace } from "./trace.ts";
 import { type HostOptions, Remote, type Transport, WORKER } from "./transport.ts";
 import { glue, isModule, load, throwTyped, WASM, type WasmSource } from "./wasm.ts";
@@ -42,8 +42,8 @@ export interface EngineOptions {
    */
   backend?: BackendOption | undefined;
   /**
-   * Whether the engine lives in a worker; default true in browsers, false in Node. A function makes the worker, which runs
-   * `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
+   * Whether the engine lives in a worker; default true in browsers, and false in Node.js, where a pass then blocks the thread that asks.
+   * A function makes the worker, which runs `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
    */
   worker?: boolean | (() => Worker) | undefined;
   /**
@@ -151,7 +151,9 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
     throw invalidOption("gpu", gpu, "the address of attnscope/gpu");
   const ways = worker === true ? own?.workers() : worker === false ? [] : [worker];
   if (ways === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
-  if (worker && !hasWorkers) throw invalidOption("worker", worker, "false where there are no workers");
+  if (typeof worker === "function" && !hasWorkers) {
+    throw invalidOption("worker", worker, "true or false where there are no workers of the web");
+  }
   const engine = sourceOf("wasm", wasm ?? own?.engine());
   if (engine === undefined) throw invalidOption("wasm", wasm, WASM);
   const settings = {
@@ -205,7 +207,7 @@ function madeBy(factory: () => Worker, from: string | undefined): Worker {
   } catch (reason) {
     throw notLoaded(WORKER, from, reason);
   }
-  if (worker instanceof Worker) return worker;
+  if (typeof Worker === "undefined" || worker instanceof Worker) return worker as Worker;
   throw invalidOption("worker", worker, "a function that makes a Worker");
 }
 
@@ -265,9 +267,9 @@ export class Engine {
         throw invalidOption(missing, null, "a past of both, or of neither");
       }
       const inputs = {
-        query: lentTensor(q, "q"),
-        key: lentTensor(k, "k"),
-        value: lentTensor(v, "v"),
+        query: lentTensor(q, "query"),
+        key: lentTensor(k, "key"),
+        value: lentTensor(v, "value"),
         pastKey: pastKey == null ? null : lentTensor(pastKey, "pastKey"),
         pastValue: pastValue == null ? null : lentTensor(pastValue, "pastValue"),
       };
@@ -431,8 +433,11 @@ export class Engine {
    * @throws AttnError `invalid_option`, `invalid_tensor`, `shape_mismatch`, `no_engine`
    */
   async writeTensors(tensors: Readonly<Record<string, TensorLike>>, format: FileFormat): Promise<Uint8Array> {
-    if (typeof tensors !== "object" || tensors === null) {
-      throw notNumbers("tensors", [], tensors, "an object of tensors by name");
+    if (kindOf(tensors) !== "Object" || isTensor(tensors) || Object.keys(tensors).length === 0) {
+      const expected = "an object of one or more tensors by name";
+      throw isTensor(tensors)
+        ? invalid("tensors", [], "one tensor", expected)
+        : notNumbers("tensors", [], tensors, expected);
     }
     const entries = Object.entries(tensors).map(([name, value]): [string, Tensor] => [name, toTensor(value, name)]);
     return this.#link.call({ op: "writeTensors", entries, format: named(format) });
@@ -455,11 +460,13 @@ function bytesOf(file: unknown): Uint8Array | Promise<Uint8Array> {
   if (typeof file === "string") return new TextEncoder().encode(file);
   switch (kindOf(file)) {
     case "ArrayBuffer":
-      return new Uint8Array(file as ArrayBuffer);
-    case "Uint8Array": {
-      const { buffer, byteOffset, byteLength } = file as Uint8Array;
-      return new Uint8Array(buffer, byteOffset, byteLength);
-    }
+    case "Uint8Array":
+      try {
+        // A copy, since they may change when the call returns.
+        return new Uint8Array(ArrayBuffer.isView(file) ? (file as Uint8Array) : (file as ArrayBuffer).slice(0));
+      } catch {
+        throw refusedOption("file", `${shown(file)} whose bytes are elsewhere`, "bytes that are here");
+      }
     case "Blob":
     case "File":
       return (file as Blob).arrayBuffer().then(

@@ -3,7 +3,7 @@ import type { Draw } from "./host.ts";
 import type { Link } from "./link.ts";
 import { given } from "./options.ts";
 import { short } from "./shown.ts";
-import { type Tensor, type TensorLike, toTensor } from "./tensor.ts";
+import { isList, type Tensor, type TensorLike, toTensor } from "./tensor.ts";
 
 /**
  * PyTorch's CPU generator: the same seed and the same calls in the same order give the same numbers as a notebook on x86-64,
@@ -43,15 +43,17 @@ export class Generator {
   }
 
   /** `torch.empty(shape).normal_(mean, std)` */
-  normal(shape: readonly number[], mean = 0, std = 1): Promise<Tensor> {
-    return this.#shaped("normal", shape, mean, number("std", std, 0));
+  async normal(shape: readonly number[], mean = 0, std = 1): Promise<Tensor> {
+    if (typeof mean !== "number") throw invalidOption("mean", mean, "a number");
+    if (!(typeof std === "number" && std >= 0)) throw invalidOption("std", std, "a number of at least 0");
+    return this.#shaped("normal", shape, mean, std);
   }
 
   /** `torch.nn.init.xavier_uniform_(torch.empty(shape))` for a matrix */
   async xavierUniform(shape: readonly number[]): Promise<Tensor> {
-    product(shape);
-    if (shape.length !== 2) throw refusedOption("shape", short(`[${shape}]`), "two axes, [rows, columns]");
-    return { data: await this.#draw<Float32Array>("xavierUniform", [...shape]), shape: [...shape] };
+    const axes = axesOf(shape);
+    if (axes.length !== 2) throw refusedOption("shape", short(`[${axes}]`), "two axes, [rows, columns]");
+    return { data: await this.#draw<Float32Array>("xavierUniform", axes), shape: axes };
   }
 
   /** `torch.nn.Embedding(n, d, padding_idx=paddingIdx).weight`: the padding's row is zeros */
@@ -85,9 +87,11 @@ export class Generator {
   /** `torch.randint(low, high, shape)`: whole numbers from low to high - 1, rounded to float32 above 2^24 */
   async randint(low: number, high: number, shape: readonly number[]): Promise<Tensor> {
     if (!Number.isSafeInteger(low)) throw invalidOption("low", low, "a whole number");
-    if (!(Number.isSafeInteger(high) && high > low)) throw invalidOption("high", high, `a whole number above ${low}`);
-    const data = await this.#draw<Float64Array>("randint", [low, high, product(shape)]);
-    return { data: Float32Array.from(data), shape: [...shape] };
+    if (!(Number.isSafeInteger(high) && high > low))
+      throw invalidOption("high", high, `a whole number above ${low}, below 2^53`);
+    const axes = axesOf(shape);
+    const data = await this.#draw<Float64Array>("randint", [low, high, product(axes)]);
+    return { data: Float32Array.from(data), shape: axes };
   }
 
   /** `torch.randperm(n)` */
@@ -97,7 +101,8 @@ export class Generator {
   }
 
   async #shaped(kind: Draw, shape: readonly number[], ...rest: number[]): Promise<Tensor> {
-    return { data: await this.#draw<Float32Array>(kind, [product(shape), ...rest]), shape: [...shape] };
+    const axes = axesOf(shape);
+    return { data: await this.#draw<Float32Array>(kind, [product(axes), ...rest]), shape: axes };
   }
 
   #draw<T>(kind: Draw, sizes: (number | undefined)[]): Promise<T> {
@@ -111,15 +116,13 @@ const LARGEST_SEED = 2n ** 64n - 1n;
 
 function length(name: string, value: number): number {
   if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw invalidOption(name, value, "a whole number of at least 1");
+  throw invalidOption(name, value, "a whole number of at least 1, below 2^53");
 }
 
-function number(name: string, value: number, least: number): number {
-  if (value >= least) return value;
-  throw invalidOption(name, value, `a number of at least ${least}`);
+/** A copy: the caller's own may change while the numbers are drawn. */
+function axesOf(shape: ArrayLike<number>): number[] {
+  if (!isList(shape) || shape.length === 0) throw invalidOption("shape", shape, "at least one axis");
+  return Array.from(shape, (axis, i) => length(`shape[${i}]`, axis));
 }
 
-function product(shape: readonly number[]): number {
-  if (!Array.isArray(shape) || shape.length === 0) throw invalidOption("shape", shape, "at least one axis");
-  return shape.reduce((size, axis, i) => size * length(`shape[${i}]`, axis), 1);
-}
+const product = (axes: readonly number[]) => axes.reduce((size, axis) => size * axis, 1);

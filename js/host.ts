@@ -5,7 +5,7 @@ import { AttnError } from "./errors.ts";
 import type { Activation, Explanation, FileFormat, Mask as MaskRule, MaskSize, Stage } from "./generated.ts";
 import type { Kept, Left } from "./gpu/gpu.ts";
 import { analysis, files, type PartSources } from "./parts.ts";
-import type { Tensor } from "./tensor.ts";
+import { isTensor, type Tensor } from "./tensor.ts";
 import { type Glue, glue, hasCrashed, instance, throwTyped } from "./wasm.ts";
 
 type Id = number;
@@ -187,7 +187,10 @@ export class Host {
   }
 
   #run(request: Request, glue: Glue, tell: Tell | undefined): unknown {
-    const ask = (run: Parameters<typeof analysis.run>[1]) => analysis.run(this.#parts, run);
+    const ask = (run: Parameters<typeof analysis.run>[1]) => {
+      this.#afford(request, glue);
+      return analysis.run(this.#parts, run);
+    };
     switch (request.op) {
       case "generator":
         this.#objects.set(request.id, new glue.RawGenerator(BigInt.asIntN(64, request.seed)));
@@ -255,6 +258,7 @@ export class Host {
         return this.#get(request.id, glue.RawGenerator).draw(request.kind, a, b, c, this.#maxBytes);
       }
       case "dropout":
+        this.#afford(request, glue);
         return this.#get(request.id, glue.RawGenerator).dropout(request.x.data, request.p);
       case "materialize": {
         const [allowed, bias, shape] = glue.materialize(request.mask, request.size, 0, this.#maxBytes);
@@ -263,8 +267,10 @@ export class Host {
       case "readTensors":
         return files.run(this.#parts, ({ readTensors }) => readTensors(request.bytes, request.format, this.#maxBytes));
       case "writeTensors":
+        this.#afford(request, glue);
         return files.run(this.#parts, ({ writeTensors }) => writeTensors(request.entries, request.format));
       case "linear":
+        this.#afford(request, glue);
         return glue.linear([request.x, request.weight, request.bias], this.#maxBytes);
       case "softmax":
         return ask((glue) => glue.softmax(request.x, request.axis));
@@ -320,6 +326,18 @@ export class Host {
         this.#kept.delete(request.id);
         return;
     }
+  }
+
+  /** Refuses tensors that take too much beside a result as large as the largest of them. @throws AttnError `too_large` */
+  #afford(request: Request, glue: Glue): void {
+    const sizes = Object.values(request)
+      .flat(2)
+      .filter(isTensor)
+      .map(({ data }) => data.length);
+    glue.afford(
+      sizes.reduce((sum, size) => sum + size, Math.max(...sizes)),
+      this.#maxBytes,
+    );
   }
 
   /** Runs a pass and copies what is asked of it; `tell` hears of both. `before` is the pass whose mask is exchanged. */

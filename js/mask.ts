@@ -192,7 +192,7 @@ const LARGEST = 2 ** 31 - 1;
 
 function size(name: string, value: number, least = 0): number {
   if (Number.isInteger(value) && value >= least && value <= LARGEST) return value;
-  throw invalidOption(name, value, `a whole number of at least ${least}`);
+  throw invalidOption(name, value, `a whole number from ${least} to 2^31 - 1`);
 }
 
 function list<T>(name: string, values: readonly T[], least: number): T[] {
@@ -203,7 +203,6 @@ function list<T>(name: string, values: readonly T[], least: number): T[] {
 function whole(name: string, values: readonly number[], least = 0, smallest = 0): number[] {
   return list(name, values, least).map((value, i) => {
     if (Number.isInteger(value) && value >= smallest && Math.abs(value) <= LARGEST) return value;
-    const kind = smallest === 0 ? "a whole number of at least 0" : "a whole number";
-    throw invalidOption(`${name}[${i}]`, value, kind);
+    throw invalidOption(`${name}[${i}]`, value, `a whole number from ${smallest === 0 ? 0 : "-2^31 + 1"} to 2^31 - 1`);
   });
 }

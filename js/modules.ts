@@ -216,8 +216,9 @@ export class Weighted {
 
   /** Runs a pass on what `inputsOf` gives. @internal */
   protected pass(
-    { mask, generator, lazy, reuse, ...settings }: ForwardOptions & LazyOption,
+    { mask, lazy, reuse, ...settings }: PassOptions & LazyOption,
     inputsOf: () => Inputs,
+    generator?: Generator,
   ): ReturnType<Link["pass"]> {
     return givingUp(reuse, async (spares) => {
       if (generator !== undefined && !(generator instanceof Generator)) {
@@ -237,6 +238,14 @@ export class Weighted {
       } as const;
       return this.#link.pass(request, watch);
     });
+  }
+
+  /** The same where there is dropout, which may be drawn from a generator. @internal */
+  protected passWithDropout(
+    { generator, ...options }: ForwardOptions & LazyOption,
+    inputsOf: () => Inputs,
+  ): ReturnType<Link["pass"]> {
+    return this.pass(options, inputsOf, generator);
   }
 }
 
@@ -286,7 +295,7 @@ export class TransformerBlock extends Weighted {
     x: TensorLike,
     options: ForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
   ): Promise<Passed<Lazy, ForwardResult<Weighed, Traced>>> {
-    const { output, weights, trace } = await this.pass(given(options), () => ({ x: lentTensor(x, "x") }));
+    const { output, weights, trace } = await this.passWithDropout(given(options), () => ({ x: lentTensor(x, "x") }));
     return { output, weights: weights[0] ?? null, trace } as Passed<Lazy, ForwardResult<Weighed, Traced>>;
   }
 }
@@ -303,7 +312,7 @@ export class Transformer extends Weighted {
     x: TensorLike,
     options: ForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
   ): Promise<Passed<Lazy, StackResult<Weighed, Traced>>> {
-    const { output, weights, trace } = await this.pass(given(options), () => ({ x: lentTensor(x, "x") }));
+    const { output, weights, trace } = await this.passWithDropout(given(options), () => ({ x: lentTensor(x, "x") }));
     return { output, weights: everyLayers(weights), trace } as Passed<Lazy, StackResult<Weighed, Traced>>;
   }
 }
@@ -321,7 +330,7 @@ export class DecoderBlock extends Weighted {
     memory: TensorLike,
     options: DecoderForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
   ): Promise<Passed<Lazy, DecoderBlockResult<Weighed, Traced>>> {
-    const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
+    const { output, weights, crossWeights, trace } = await this.passWithDropout(...decoderInputs(x, memory, options));
     return {
       output,
       selfWeights: weights[0] ?? null,
@@ -344,7 +353,7 @@ export class Decoder extends Weighted {
     memory: TensorLike,
     options: DecoderForwardOptions<Weighed, Traced> & LazyOption<Lazy> = {},
   ): Promise<Passed<Lazy, DecoderResult<Weighed, Traced>>> {
-    const { output, weights, crossWeights, trace } = await this.pass(...decoderInputs(x, memory, options));
+    const { output, weights, crossWeights, trace } = await this.passWithDropout(...decoderInputs(x, memory, options));
     return {
       output,
       selfWeights: everyLayers(weights),

@@ -154,8 +154,8 @@ export class Ops {
 }
 
 function epsOf(eps: number): number {
-  if (typeof eps === "number" && eps >= 0) return eps;
-  throw invalidOption("eps", eps, "a number of at least 0");
+  if (typeof eps === "number" && eps >= 0 && eps < Infinity) return eps;
+  throw invalidOption("eps", eps, "a finite number of at least 0");
 }
 
 function axisOf({ axis = -1 }: AxisOption): number {

@@ -1,4 +1,5 @@
 import { invalidOption, refusedOption } from "./errors.ts";
+import { kindOf } from "./shown.ts";
 
 /** Options that may be left out, or be undefined, which is the same. */
 export type Given<T> = { [Name in keyof T]?: T[Name] | undefined };
@@ -9,7 +10,7 @@ export type Given<T> = { [Name in keyof T]?: T[Name] | undefined };
  * @throws AttnError `invalid_option` for what is no object, and for a name that is not known where the engine does not look
  */
 export function given<T extends object>(options: T, known?: readonly (keyof T)[]): T {
-  if (typeof options !== "object" || options === null) throw invalidOption("options", options, "an object");
+  if (kindOf(options) !== "Object") throw invalidOption("options", options, "an object");
   const chosen = { ...options };
   for (const name of Object.keys(chosen) as (keyof T & string)[]) {
     if (chosen[name] === undefined) delete chosen[name];

@@ -1,5 +1,6 @@
 // The threads that help the engine with a pass: workers with the same WebAssembly and the same memory, started when the first
 // pass comes for which they pay.
+import type { nodeThread } from "./node-worker.ts";
 import { glue, hasCrashed, instance, type Shared, shared } from "./wasm.ts";
 
 /** Makes a worker that runs js/worker.ts. */
@@ -12,14 +13,7 @@ export interface Join extends Shared {
 }
 
 /** A worker of a browser, or of Node.js. */
-export type Helper = Worker | NodeWorker;
-
-interface NodeWorker {
-  postMessage(message: unknown): void;
-  terminate(): unknown;
-  unref(): void;
-  on(event: "message" | "error", listener: (reason: unknown) => void): unknown;
-}
+export type Helper = Worker | NonNullable<ReturnType<typeof nodeThread>>;
 
 /** Whoever is not there by then is not waited for. */
 const PATIENCE = 5000;

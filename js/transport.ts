@@ -119,6 +119,7 @@ export class Remote implements Transport {
         if ("ready" in data) {
           clearTimeout(late);
           isReady = true;
+          remote.#hold();
           resolve(remote);
         } else if ("failed" in data) stop(typed(data.failed));
         else if ("info" in data) remote.info = data.info;
@@ -178,6 +179,14 @@ export class Remote implements Transport {
         call.reject(invalidOption("options", String(reason), "what can be sent to a worker"));
       }
     }
+    this.#hold();
+  }
+
+  /** A process of Node.js stays for what it waits for, and not for an idle worker. */
+  #hold(): void {
+    const worker: Worker & { ref?(): void; unref?(): void } = this.#worker;
+    if (this.#sent.size > 0) worker.ref?.();
+    else worker.unref?.();
   }
 
   #post(message: WorkerMessage, transfer: Transferable[] = []): void {
@@ -211,8 +220,12 @@ export function withCopies(request: Request): Request {
   return { ...request, inputs: Object.fromEntries(inputs) };
 }
 
-/** The memory that nobody here needs any more: that of a pass's inputs, which are copies of what the caller gave, and what it gave up. */
+/**
+ * The memory that nobody here needs any more: that of a file's bytes and of a pass's inputs, which are copies of what the caller gave, and
+ * what it gave up.
+ */
 function movedWith(request: Request): Transferable[] {
+  if (request.op === "readTensors") return [request.bytes.buffer as ArrayBuffer];
   if (!("inputs" in request)) return [];
   const copies = Object.values(request.inputs).filter(isTensor);
   const spares = "spares" in request ? (request.spares ?? []) : [];

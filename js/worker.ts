@@ -2,6 +2,8 @@
 import { Backend } from "./backend.ts";
 import { type PlainError, plainError } from "./errors.ts";
 import { Host } from "./host.ts";
+import { nodeThread } from "./node-worker.ts";
+import type { Helper } from "./threads.ts";
 import type { WorkerMessage, WorkerReply } from "./transport.ts";
 import { help, load } from "./wasm.ts";
 
@@ -40,8 +42,12 @@ scope.onmessage = async ({ data }) => {
 };
 
 /** A worker of the same script, which helps this one. */
-function again(): Worker {
-  return new Worker(location.href, { type: isModule() ? "module" : "classic", name: "attnscope helper" });
+function again(): Helper {
+  if (typeof Worker !== "undefined") {
+    return new Worker(location.href, { type: isModule() ? "module" : "classic", name: "attnscope helper" });
+  }
+  // Of a thread of Node.js this is the script.
+  return nodeThread(process.argv[1] as string) as Helper;
 }
 
 /** Some bundlers make a classic script of this. One that imports what has no address is told so; a module, that it may not. */

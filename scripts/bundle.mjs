@@ -62,7 +62,9 @@ const { output } = await build({
     format: "esm",
     chunkFileNames: "shared-[name].js",
     // Small, and of use to every entry: a file for each would be one more to wait for.
-    codeSplitting: { groups: [{ name: "tensors", test: /[\\/]dist[\\/](errors|shown|tensor|selection)\.js$/ }] },
+    codeSplitting: {
+      groups: [{ name: "tensors", test: /[\\/]dist[\\/](errors|shown|tensor|selection|options|node-worker)\.js$/ }],
+    },
   },
   write: false,
 });

@@ -335,7 +335,9 @@ impl Target {
         let mut places: Vec<usize> = (0..self.shapes.len()).collect();
         places.sort_unstable_by_key(|&at| &self.shapes[at].0);
         let names: Vec<Name> = dict.iter().map(|(name, _)| Name::read(name)).collect();
-        let has_inside = names.iter().any(|name| in_attention(name.leaf().0).is_some());
+        let is_query = |path| MEMBERS.iter().any(|(theirs, ours, _)| *theirs == path && ours[0] == "query");
+        let has_inside = names.iter().any(|name| in_attention(name.leaf().0).is_some())
+            && !names.iter().any(|name| is_query(name.leaf().0));
         let halves_by_turns = !self.turns_neighbours && has_halves_by_turns(&dict);
         let reader = Reader { target: self, layer, places: &places, has_inside, halves_by_turns };
         reader.check_layers(&names)?;

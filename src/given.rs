@@ -150,7 +150,10 @@ impl Read for f64 {
 
 impl Read for f32 {
     fn read<G: Given>(given: &G) -> Fit<Self> {
-        f64::read(given).map(|number| number as f32)
+        let number = f64::read(given)?;
+        let nearest = number as f32;
+        let is_beyond = number.is_finite() && (nearest.is_infinite() || (nearest == 0.0 && number != 0.0));
+        if is_beyond { Err(Misfit::new(given, "a number that float32 holds")) } else { Ok(nearest) }
     }
 }
 

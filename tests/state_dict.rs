@@ -93,6 +93,10 @@ fn a_bad_entry_is_named_and_nothing_is_loaded() {
     let mut extra = good.clone();
     extra.push(("bias_k".into(), good[0].1.clone()));
     assert_eq!(bad_entry(mha.load_state_dict(extra, None)), "bias_k");
+    // One that would lie in an attention, were it a block's.
+    let mut inside = good.clone();
+    inside.push(("attention.norm.weight".into(), good[0].1.clone()));
+    assert_eq!(bad_entry(mha.load_state_dict(inside, None)), "attention.norm.weight");
 
     let mut twice = good.clone();
     twice.push(("W_Q.weight".into(), good[0].1.clone()));

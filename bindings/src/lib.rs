@@ -496,6 +496,12 @@ pub fn to_torch(rule: JsValue, convention: JsValue) -> Thrown<String> {
     read::<Mask>(rule)?.to_torch(convention).map_err(throw)
 }
 
+/// Refuses so many numbers where they take more than there may be.
+#[wasm_bindgen]
+pub fn afford(numbers: f64, max_bytes: f64) -> Thrown<()> {
+    count(numbers, max_bytes).map(drop)
+}
+
 /// The inputs are x, the weight, and the bias where it is given.
 #[wasm_bindgen]
 pub fn linear(inputs: &Array, max_bytes: f64) -> Thrown<JsValue> {

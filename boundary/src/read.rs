@@ -68,6 +68,9 @@ impl Given for Value {
     }
 
     fn shown(&self) -> String {
+        if self.entries().is_some_and(|entries| entries.len() > 1) {
+            return "an object".into();
+        }
         let debugged = format!("{:?}", self.0);
         let value = debugged.strip_prefix("JsValue(").and_then(|inside| inside.strip_suffix(')')).unwrap_or(&debugged);
         let end = (0..=LONGEST).rfind(|&at| value.is_char_boundary(at)).unwrap_or(0);

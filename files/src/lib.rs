@@ -207,13 +207,17 @@ pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> R
 /// is no matrix; `invalid_tensor` for a name given twice, or one that the format cannot hold.
 pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> Result<Vec<u8>> {
     let mut names = Names::new();
-    let may_be_long = format != Format::Npz;
+    let is_refused = |name: &str| match format {
+        Format::Npz => name.len() >= zip::LONGEST_NAME,
+        Format::Safetensors => name == safetensors::METADATA,
+        _ => false,
+    };
     for (name, _) in tensors {
-        if names.insert(name, 0).is_some() || !(may_be_long || name.len() < zip::LONGEST_NAME) {
+        if names.insert(name, 0).is_some() || is_refused(name) {
             return Err(Box::new(AttnError::InvalidTensor {
                 argument: name.clone(),
                 found: "a name that is taken or too long".into(),
-                expected: "names that differ, in npz of less than 65000 bytes".into(),
+                expected: "names that differ, in npz of less than 65000 bytes, in safetensors not __metadata__".into(),
             }));
         }
     }

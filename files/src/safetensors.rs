@@ -39,6 +39,9 @@ struct Entry {
     end: u64,
 }
 
+/// The name of texts by name, which nobody here needs.
+pub(crate) const METADATA: &str = "__metadata__";
+
 pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>> {
     let length = u64::from_le_bytes(*source.take(0, 8, "the header's length")?.first_chunk().unwrap_or(&[0; 8]));
     let there = (source.bytes.len() - LENGTH_BYTES) as u64;
@@ -101,8 +104,7 @@ pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Vec<Named>
 fn entries(header: &mut Scanner<'_>) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     header.object(&mut |header, name, at| {
-        if name == "__metadata__" {
-            // Texts by name, which nobody here needs.
+        if name == METADATA {
             return header.object(&mut |header, _, _| header.string().map(drop));
         }
         entries.push(entry(header, name, at)?);

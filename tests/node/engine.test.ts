@@ -306,3 +306,23 @@ test("lists of options may be typed arrays of any kind", async () => {
     expect(weights).toEqual(padded.weights);
   }
 });
+
+test("what a caller gave may change when the call returns", async () => {
+  const shape = [2, 3];
+  const drawn = Promise.all([
+    engine.torchGenerator(1).rand(shape),
+    engine.torchGenerator(1).normal(shape),
+    engine.torchGenerator(1).xavierUniform(shape),
+    engine.torchGenerator(1).randint(0, 9, shape),
+  ]);
+  shape[0] = 9;
+  expect((await drawn).map((tensor) => tensor.shape)).toEqual(Array(4).fill([2, 3]));
+  const bytes = await engine.writeTensors({ a: [1, 2] }, "npy");
+  const readings = [bytes, bytes.buffer as ArrayBuffer].map((file) => engine.readTensors(file));
+  bytes.fill(0);
+  for (const reading of readings) expect((await reading).tensor?.data).toEqual(Float32Array.of(1, 2));
+});
+
+test("what a generator cannot draw is refused by its promise", async () => {
+  await expect(engine.torchGenerator(1).normal([1], 0, -1)).rejects.toMatchObject({ code: "invalid_option" });
+});

@@ -77,12 +77,11 @@ const cases: Case[] = [
     { option: "causal" },
   ],
   ["invalid_option", "an unknown option of the engine", () => createEngine(untyped({ gpu: true })), { option: "gpu" }],
-  ["invalid_option", "a worker where there are none", () => createEngine({ worker: true }), { option: "worker" }],
   [
     "invalid_option",
     "a maker of workers where there are none",
     () => createEngine({ worker: () => new Worker("worker.js") }),
-    { option: "worker", expected: "false where there are no workers" },
+    { option: "worker", expected: "true or false where there are no workers of the web" },
   ],
   [
     "invalid_option",
@@ -131,6 +130,87 @@ const cases: Case[] = [
     "a head mask of the wrong length",
     () => attention().forward(X, { headMask: [1] }),
     { option: "headMask" },
+  ],
+  [
+    "invalid_option",
+    "a generator where there is no dropout",
+    () => attention().forward(X, untyped({ generator: engine.torchGenerator(0) })),
+    { option: "generator", found: "an unknown option" },
+  ],
+  [
+    "invalid_option",
+    "a number beyond float32",
+    () => engine.multiHeadAttention({ dModel: 4, nHeads: 2, scale: 1e300 }),
+    { option: "scale", found: "1e+300", expected: "a number that float32 holds" },
+  ],
+  [
+    "invalid_option",
+    "a softcap that float32 has as 0, which is off",
+    () => engine.scaledDotProductAttention(X, X, X, { softcap: 1e-300 }),
+    { option: "softcap", found: "1e-300" },
+  ],
+  [
+    "invalid_option",
+    "a norm's eps without end",
+    () => engine.ops.layerNorm(X, { eps: Number.POSITIVE_INFINITY }),
+    { option: "eps", found: "Infinity" },
+  ],
+  [
+    "invalid_option",
+    "a tensor where a list is expected",
+    () => attention().forward(X, { headMask: untyped(tensor([1, 0])) }),
+    { option: "headMask", found: "an object", expected: "a list" },
+  ],
+  [
+    "invalid_option",
+    "options in a map",
+    () => engine.scaledDotProductAttention(X, X, X, untyped(new Map([["scale", 2]]))),
+    { option: "options", found: "a Map" },
+  ],
+  ["invalid_option", "options in a list", () => createEngine(untyped([])), { option: "options" }],
+  [
+    "invalid_option",
+    "a length beyond a mask's",
+    () => mask.padding(2 ** 31),
+    { option: "lengths[0]", expected: "a whole number from 0 to 2^31 - 1" },
+  ],
+  ...[1n, "0", true, null, {}, Symbol("0"), Object.create(null)].flatMap((value): Case[] => [
+    [
+      "invalid_option",
+      "a mean that is none",
+      () => engine.torchGenerator(0).normal([2], untyped(value)),
+      { option: "mean" },
+    ],
+    [
+      "invalid_option",
+      "a deviation that is none",
+      () => engine.torchGenerator(0).normal([2], 0, untyped(value)),
+      { option: "std" },
+    ],
+  ]),
+  [
+    "invalid_option",
+    "bytes that were moved away",
+    () => {
+      const bytes = new Uint8Array(8);
+      structuredClone(bytes, { transfer: [bytes.buffer] });
+      return engine.readTensors(bytes);
+    },
+    { option: "file" },
+  ],
+  ...[{}, new Map([["a", [1]]]), tensor([1]), [1]].map(
+    (value): Case => [
+      "invalid_tensor",
+      "no tensors by name",
+      () => engine.writeTensors(untyped(value), "json"),
+      { argument: "tensors" },
+    ],
+  ),
+  [
+    "invalid_tensor",
+    "a name that safetensors keeps for itself",
+    () => engine.writeTensors({ __metadata__: [1] }, "safetensors"),
+    { argument: "__metadata__" },
   ],
   [
     "invalid_option",

@@ -1,0 +1,32 @@
+// Threads of Node.js, which has no workers of the web.
+
+interface Thread {
+  postMessage(message: unknown): void;
+  terminate(): unknown;
+  ref(): void;
+  unref(): void;
+  on(event: "message" | "error", listener: (reason: unknown) => void): unknown;
+}
+
+/** A thread of a script of this package; undefined where there is no Node.js. */
+export function nodeThread(script: URL | string): Thread | undefined {
+  const threads = globalThis.process?.getBuiltinModule?.("node:worker_threads");
+  // What the process was started with may be for its own script alone.
+  return threads && (new threads.Worker(script, { execArgv: [] }) as Thread);
+}
+
+/** The same in the manner of a browser's worker. */
+export function nodeWorker(script: URL): Worker {
+  const thread = nodeThread(script) as Thread;
+  const worker = {
+    onmessage(_: { data: unknown }) {},
+    onerror(_: { message: string }) {},
+    postMessage: thread.postMessage.bind(thread),
+    terminate: () => void thread.terminate(),
+    ref: () => thread.ref(),
+    unref: () => thread.unref(),
+  };
+  thread.on("message", (data) => worker.onmessage({ data }));
+  thread.on("error", (reason) => worker.onerror({ message: String(reason) }));
+  return worker as unknown as Worker;
+}
