@@ -10,7 +10,7 @@ import { contenders, threadsOf } from "./contenders/index.mjs";
 // Exact timestamps, and what an adapter is.
 const WEBGPU = ["--enable-unsafe-webgpu", "--enable-webgpu-developer-features"];
 /** With WebGPU on SwiftShader, a program in Chromium. */
-const PLAYED_GPU = [...CHROMIUM_ARGS, ...WEBGPU];
+const SOFTWARE_GPU = [...CHROMIUM_ARGS, ...WEBGPU];
 /** With WebGPU on the machine's graphics processor, on Linux by way of Vulkan. */
 const REAL_GPU = [
   ...CHROMIUM_ARGS.filter((arg) => arg !== "--disable-gpu"),
@@ -99,19 +99,19 @@ export const measureInBrowser = (plan, threads) =>
     return { runtime: name, ...result };
   });
 
-/** Chromium's arguments for WebGPU. Where it finds no graphics processor, looking for one by Vulkan may end what would play one. */
+/** Chromium's arguments for WebGPU. Where it finds no graphics processor, looking for one by Vulkan may end the software renderer. */
 const gpuArgs = (threads) =>
   serving(threads, REAL_GPU, async ({ newPage }) => {
-    const { isProgram } = await call(await newPage(), "gpu.mjs", "describe");
-    return isProgram ? PLAYED_GPU : REAL_GPU;
-  }).catch(() => PLAYED_GPU);
+    const { isSoftware } = await call(await newPage(), "gpu.mjs", "describe");
+    return isSoftware ? SOFTWARE_GPU : REAL_GPU;
+  }).catch(() => SOFTWARE_GPU);
 
 /** On a graphics processor; its kernels are timed in a page of their own, whose WebGPU is wrapped for it. */
 export const measureOnGpu = async (plan, threads) =>
   serving(threads, await gpuArgs(threads), async ({ newPage, name }) => {
     const page = await talking(newPage);
-    const { adapter, isProgram } = await call(page, "gpu.mjs", "describe");
-    const isTooLarge = ({ size }) => isProgram && size === "XL";
+    const { adapter, isSoftware } = await call(page, "gpu.mjs", "describe");
+    const isTooLarge = ({ size }) => isSoftware && size === "XL";
     const cases = plan.cases.filter((spec) => !isTooLarge(spec));
     const result = await call(page, "measure.mjs", "measure", { ...plan, cases }, { threads, peers: PEERS });
     const notRun = plan.cases.filter(isTooLarge).map(({ work, size, causal }) => {

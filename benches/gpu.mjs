@@ -6,12 +6,12 @@ const RUNS = 5;
 
 const open = () => navigator.gpu?.requestAdapter({ powerPreference: "high-performance" });
 
-/** Its name, and whether it is a program that plays one. */
+/** Its name, and whether it is a software renderer. */
 export async function describe() {
   const found = await open();
   if (!found) throw new Error("WebGPU gives no adapter");
   const { vendor, architecture, description, isFallbackAdapter } = found.info;
-  return { adapter: [vendor, architecture, description].filter(Boolean).join(" "), isProgram: isFallbackAdapter };
+  return { adapter: [vendor, architecture, description].filter(Boolean).join(" "), isSoftware: isFallbackAdapter };
 }
 
 /** Chains of multiply-and-add: few wait for each other's results, many do not fit into the registers. Which is best depends. */

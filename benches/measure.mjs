@@ -39,8 +39,7 @@ export async function measure({ on, cases, rounds, only }, where) {
       for (const work of [spec.work, spec.beside].filter((work) => work && (work in works || spec.without in works))) {
         try {
           const job = await (works[work] ?? works[spec.without])(problem);
-          const right = job.numbers ? reference({ ...problem, ...job.numbers }) : expected;
-          check(label(entrant), await job.run(), right);
+          check(label(entrant), work, await job.run(), expected);
           ready.push({ entrant: { ...entrant, work }, job });
         } catch (reason) {
           if (reason instanceof WrongResult) throw reason;
@@ -90,6 +89,6 @@ export async function firstResult(contender, variant, spec, where) {
   const job = await works.mha(problem);
   const found = await job.run();
   const taken = performance.now() - begin;
-  check(`${contender}, ${variant}`, found, expected);
+  check(`${contender}, ${variant}`, "mha", found, expected);
   return taken;
 }

@@ -12,7 +12,7 @@ import { build } from "./build.mjs";
 import { GROWTH, growth } from "./growth.mjs";
 import { measure } from "./measure.mjs";
 import { figures, fullName, tables } from "./report.mjs";
-import { ATTENTION, cases, WORK } from "./work.mjs";
+import { ATTENTION, cases, MATMUL, WORK } from "./work.mjs";
 
 /** Packages and crates that stand against ours. */
 const MEASURED = {
@@ -44,6 +44,11 @@ const { values: options, positionals } = parseArgs({
 });
 const { only, size } = options;
 const [rounds, threads] = [Number(options.rounds), Number(options.threads)];
+const sizes = Object.keys({ ...ATTENTION, ...MATMUL });
+if (size && !sizes.includes(size)) fail(`--size is one of ${sizes.join(", ")}`);
+for (const [name, number] of Object.entries({ rounds, threads })) {
+  if (!(Number.isInteger(number) && number >= 1)) fail(`--${name} is a whole number of at least 1`);
+}
 const works = [...Object.keys(WORK), "start"];
 if (only && !works.includes(only)) fail(`--only is one of ${works.join(", ")}`);
 const [on = "cpu", ...others] = positionals;

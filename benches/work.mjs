@@ -132,12 +132,17 @@ export function reference(problem) {
   return [linear(merged, outWeight, outBias, n), weights];
 }
 
-/** Throws where numbers are not what `reference` gives. Of `[output, weights]` the weights may be missing, or a list by head. */
-export function check(who, found, expected) {
+/** Throws where numbers are not what `reference` gives, of `output` its first alone. Weights may be a list by head. */
+export function check(who, work, found, expected) {
   const TOLERANCE = 1e-5;
+  const needed = work === "output" ? 1 : expected.length;
+  if (found.length < needed) throw new WrongResult(`${who}: ${found.length} results, expected ${needed}`);
   for (const [index, result] of found.entries()) {
     const numbers = Array.isArray(result) ? Float32Array.from(result.flatMap((part) => Array.from(part))) : result;
-    const right = expected[index].subarray(-numbers.length);
+    const right = expected[index];
+    if (numbers.length !== right.length) {
+      throw new WrongResult(`${who}: result ${index} holds ${numbers.length} numbers, expected ${right.length}`);
+    }
     const scale = right.reduce((max, number) => Math.max(max, Math.abs(number)), 0);
     // Not `>`: a NaN is wrong too.
     const wrong = numbers.findIndex((number, i) => !(Math.abs(number - right[i]) <= TOLERANCE * scale));
@@ -148,7 +153,7 @@ export function check(who, found, expected) {
   }
 }
 
-/** A contender that computes something else has no place in the table, and the table none without it. */
+/** It ends the whole run: no table is printed. */
 export class WrongResult extends Error {}
 
 function product(left, right, m, k, n) {

@@ -27,6 +27,7 @@ export class Backend {
   #gpu: Gpu | null = null;
   /** "auto" asks for a GPU when the first pass comes for which it might pay. */
   #isAsked = false;
+  #isClosed = false;
 
   private constructor(options: HostOptions, make: MakeHelper | undefined, changed: (info: BackendInfo) => void) {
     this.#option = options.backend;
@@ -124,6 +125,7 @@ export class Backend {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#closeGpu();
     this.#threads.close();
   }
@@ -138,10 +140,11 @@ export class Backend {
     this.#isAsked = true;
     this.#open().then(
       (gpu) => {
-        // A program that plays a GPU is slower than the engine.
+        if (this.#isClosed) return gpu.close();
         if (gpu.isFallback) {
+          // It is slower than the engine.
           gpu.close();
-          this.#tell({ noGpu: `${gpu.adapter} is a program` });
+          this.#tell({ noGpu: `${gpu.adapter} is a software renderer` });
           return;
         }
         this.#gpu = gpu;

@@ -1,5 +1,5 @@
 // What lies beside this package's scripts. Addresses are written out so that bundlers see the files; attnscope/slim has none of them.
-import { nodeThread, nodeWorker } from "./node-worker.ts";
+import { nodeThread, nodeWorkers } from "./node-worker.ts";
 import type { Helper } from "./threads.ts";
 
 /** The package's own engine, analysis, files, script for graphics processors, and worker. */
@@ -8,8 +8,8 @@ export interface Beside {
   analysis(): URL | undefined;
   files(): URL | undefined;
   gpu(): URL | undefined;
-  /** The ways to make a worker, the next where one does not load. */
-  workers(): readonly (() => Worker)[];
+  /** The ways to make a worker, the next where one does not load; undefined where there are none. */
+  workers(): readonly (() => Worker)[] | undefined;
   /** Where the worker's script lies, unless a bundler moved it. */
   workerAddress(): string | undefined;
   /** A worker that helps the engine in this thread. */
@@ -33,7 +33,7 @@ export const beside: Beside = {
     URL.canParse(".", import.meta.url) ? new URL("./wasm/attnscope_files.wasm", import.meta.url) : undefined,
   gpu: () => (URL.canParse(".", import.meta.url) ? new URL("../bundled/attnscope.gpu.js", import.meta.url) : undefined),
   workers: () => {
-    if (typeof Worker === "undefined") return [() => nodeWorker(new URL("./worker.js", here))];
+    if (typeof Worker === "undefined") return nodeWorkers(new URL("./worker.js", here));
     return isElsewhere() ? [worker, importing] : [worker];
   },
   workerAddress: () => (URL.canParse(".", here) ? new URL("./worker.js", here).href : undefined),

@@ -149,13 +149,13 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
   const script = isAddress(gpu) ? inFull(gpu) : gpu;
   if (script !== undefined && typeof script !== "string")
     throw invalidOption("gpu", gpu, "the address of attnscope/gpu");
-  const ways = worker === true ? own?.workers() : worker === false ? [] : [worker];
-  if (ways === undefined) throw invalidOption("worker", worker, "false or a function that makes a Worker");
-  if (typeof worker === "function" && !hasWorkers) {
-    throw invalidOption("worker", worker, "true or false where there are no workers of the web");
+  const ways = worker === true ? own?.workers() : worker === false ? [] : hasWorkers ? [worker] : undefined;
+  if (ways === undefined) {
+    const wishes = [own?.workers() && "true", "false", hasWorkers && "a function that makes a Worker"];
+    throw invalidOption("worker", worker, wishes.filter(Boolean).join(" or "));
   }
-  const engine = sourceOf("wasm", wasm ?? own?.engine());
-  if (engine === undefined) throw invalidOption("wasm", wasm, WASM);
+  const engineWasm = sourceOf("wasm", wasm ?? own?.engine());
+  if (engineWasm === undefined) throw invalidOption("wasm", wasm, WASM);
   const settings = {
     backend,
     gpu: script,
@@ -165,7 +165,7 @@ export async function engineOf(options: EngineOptions, own: Beside | null): Prom
     filesWasm: sourceOf("filesWasm", filesWasm),
   };
   // The worker's script, or that of an engine in this thread, comes while the WebAssembly does.
-  const loading = load(engine, wasm != null);
+  const loading = load(engineWasm, wasm != null);
   loading.catch(() => {});
   const from = worker === true ? own?.workerAddress() : undefined;
   const makers = ways.map((make) => () => madeBy(make, from));

@@ -94,7 +94,7 @@ export class Link {
     const stages = before.length > 0 ? before.map((stage) => again.find(isSame(stage)) ?? stage) : again;
     const check = (stage: Stage, layer: number) => {
       if (options.trace) return;
-      const message = "the pass kept no stages, which trace: true would do";
+      const message = "the pass kept no stages; run it with trace: true";
       throw new AttnError("no_such_stage", message, { stage, layer, available: stages.map(({ name }) => name) });
     };
     const source: TraceSource = {

@@ -68,6 +68,7 @@ function checkSize(outermost: MaskRule): void {
     if (depth > MAX_MASK_DEPTH) throw invalidOption("mask", depth, `at most ${MAX_MASK_DEPTH} masks inside each other`);
     if (++rules > MOST_RULES) throw invalidOption("mask", rules, `at most ${MOST_RULES} rules`);
     if (typeof rule === "string") return;
+    if (typeof rule !== "object" || rule === null) throw invalidOption("mask", rule, "the rule of a mask");
     if ("not" in rule) visit(rule.not.mask, depth + 1);
     if ("perHead" in rule) for (const inner of rule.perHead.masks) visit(inner, depth + 1);
     const pair = "and" in rule ? rule.and : "or" in rule ? rule.or : null;

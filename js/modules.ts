@@ -152,7 +152,7 @@ export class Weighted {
   static settings<T extends Drawn>(options: T): Omit<T, keyof Drawn> {
     const { seed, generator, ...settings } = given(options);
     if (seed !== undefined && generator !== undefined) {
-      throw refusedOption("generator", "a generator beside a seed", "one of them");
+      throw refusedOption("generator", "both a generator and a seed", "at most one of them");
     }
     if (generator !== undefined && !(generator instanceof Generator)) {
       throw invalidOption("generator", generator, "what engine.torchGenerator gives");

@@ -1,6 +1,7 @@
 // Threads of Node.js, which has no workers of the web.
 
-interface Thread {
+/** What of a thread is used here. */
+export interface Thread {
   postMessage(message: unknown): void;
   terminate(): unknown;
   ref(): void;
@@ -10,14 +11,19 @@ interface Thread {
 
 /** A thread of a script of this package; undefined where there is no Node.js. */
 export function nodeThread(script: URL | string): Thread | undefined {
-  const threads = globalThis.process?.getBuiltinModule?.("node:worker_threads");
+  const threads = threadsOfNode();
   // What the process was started with may be for its own script alone.
-  return threads && (new threads.Worker(script, { execArgv: [] }) as Thread);
+  return threads && new threads.Worker(script, { execArgv: [] });
 }
 
-/** The same in the manner of a browser's worker. */
-export function nodeWorker(script: URL): Worker {
-  const thread = nodeThread(script) as Thread;
+/** The way to make one in the manner of a browser's worker. */
+export function nodeWorkers(script: URL): (() => Worker)[] | undefined {
+  return threadsOfNode() && [() => asWorker(nodeThread(script) as Thread)];
+}
+
+const threadsOfNode = () => globalThis.process?.getBuiltinModule?.("node:worker_threads");
+
+function asWorker(thread: Thread): Worker {
   const worker = {
     onmessage(_: { data: unknown }) {},
     onerror(_: { message: string }) {},

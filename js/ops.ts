@@ -91,7 +91,7 @@ export class Ops {
 
   /** RMSNorm from an axis to the end, as `torch.nn.functional.rms_norm`. @throws AttnError `shape_mismatch` */
   async rmsNorm(x: TensorLike, options: RmsNormOptions = {}): Promise<Tensor> {
-    const { weight, eps = LAYER_NORM_EPS, ...rest } = given(options, ["axis", "weight", "eps"]);
+    const { weight, eps = RMS_NORM_EPS, ...rest } = given(options, ["axis", "weight", "eps"]);
     return this.#link.call({
       op: "rmsNorm",
       x: toTensor(x, "x"),
@@ -152,6 +152,9 @@ export class Ops {
     return this.#link.call({ op: "activation", x: toTensor(x, "x"), name });
   }
 }
+
+/** PyTorch's: the distance from 1 to the next float32. */
+const RMS_NORM_EPS = 2 ** -23;
 
 function epsOf(eps: number): number {
   if (typeof eps === "number" && eps >= 0 && eps < Infinity) return eps;

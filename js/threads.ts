@@ -1,6 +1,6 @@
 // The threads that help the engine with a pass: workers with the same WebAssembly and the same memory, started when the first
 // pass comes for which they pay.
-import type { nodeThread } from "./node-worker.ts";
+import type { Thread } from "./node-worker.ts";
 import { glue, hasCrashed, instance, type Shared, shared } from "./wasm.ts";
 
 /** Makes a worker that runs js/worker.ts. */
@@ -13,7 +13,7 @@ export interface Join extends Shared {
 }
 
 /** A worker of a browser, or of Node.js. */
-export type Helper = Worker | NonNullable<ReturnType<typeof nodeThread>>;
+export type Helper = Worker | Thread;
 
 /** Whoever is not there by then is not waited for. */
 const PATIENCE = 5000;
@@ -56,9 +56,9 @@ export class Threads {
     const memory = shared();
     if (!memory) return;
     // All are made before the first one joins: a Firefox that is automated may make no worker more while one sleeps in WebAssembly.
-    const missing = Math.max(0, this.count - 1 - crew.helpers.length);
-    const made = Array.from({ length: missing }, make);
-    crew.helpers.push(...made);
+    const before = crew.helpers.length;
+    while (crew.helpers.length < this.count - 1) crew.helpers.push(make());
+    const made = crew.helpers.slice(before);
     await Promise.all(made.map((helper) => joined(helper, { ...memory, number: crew.hired++ })));
   }
 }

@@ -293,7 +293,8 @@ export class Trace {
     if (found) return found;
     const available = layer === undefined ? this.stages : this.#names(layer, false);
     const place = layer === undefined ? "" : ` of layer ${layer}`;
-    const message = `stage ${name}${place} is not in the trace; available: ${available.join(", ") || "none"}`;
+    const said = typeof name === "string" ? name : shown(name);
+    const message = `stage ${said}${place} is not in the trace; available: ${available.join(", ") || "none"}`;
     throw new AttnError("no_such_stage", message, { stage: name, layer: layer ?? 0, available });
   }
 

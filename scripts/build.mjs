@@ -104,7 +104,16 @@ const ENGINES = { simd128: "simd128", relaxed: toolchain("threads") ? "threads" 
 step(
   "wasm",
   {
-    inputs: [...RUST, "bindings", "analysis", "gpu", "scripts/names.mjs"],
+    inputs: [
+      ...RUST,
+      "bindings",
+      "analysis",
+      "gpu",
+      "scripts/names.mjs",
+      "scripts/closures.mjs",
+      "scripts/binary.mjs",
+      "package-lock.json",
+    ],
     output: ENGINE_GLUE,
     tool: [toolchain()?.name, toolchain("threads")?.name].join(),
   },

@@ -10,7 +10,11 @@ import { fileURLToPath } from "node:url";
 import { missingBrowsers } from "./browsers.mjs";
 import { ask, fail, run, TARGET, toolchain } from "./cargo.mjs";
 
-const OLDEST_NODE = [20, 19]; // Vite's
+/** Of each line that has what Vite needs; all later lines do. */
+const OLDEST_NODE = [
+  [20, 19],
+  [22, 12],
+];
 const DEBIAN_RUST = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-llvm", "lld-22", "gcc", "libc6-dev"];
 
 const say = (text) => console.log(`setup: ${text}`);
@@ -30,8 +34,10 @@ const hasApt = ask("apt-get", "--version") !== "";
 
 function node() {
   const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
-    fail(`Node.js ${OLDEST_NODE.join(".")} or newer is needed; this is ${process.versions.node}`);
+  const isKnown = OLDEST_NODE.some(([least, from]) => major === least && minor >= from);
+  if (!isKnown && major <= OLDEST_NODE.at(-1)[0]) {
+    const lines = OLDEST_NODE.map((version) => version.join("."));
+    fail(`Node.js from ${lines.join(" or ")} on is needed; this is ${process.versions.node}`);
   }
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn attend(recipe: &mut Recipe, layer: usize, [query, key, value]: [St
     if !recipe.keeps() && how.dropout.is_none() {
         let Attend { scale, softcap, mask, mask_fill: fill, head_mask, .. } = how;
         // Keys and values of some heads in the order of the tiles, and each thread's block of weights.
-        let threads = threads::count(usize::MAX);
+        let threads = threads::count(f64::INFINITY);
         let packed = at_a_time(threads).min(batch * heads) * n_k * (d_k + d_v);
         recipe.count(packed + threads * MOST.min(n_q) * n_k);
         let weighing = Weighing { scale, softcap, fill, zero_empty_rows };
@@ -172,10 +172,10 @@ pub fn plan_attention(
     let n_k = n_past + n_new;
     if let Some(lengths) = &options.kv_lengths {
         if past.is_some() {
-            return Err(AttnError::option("kvLengths", "lengths beside a past", "one of them"));
+            return Err(AttnError::option("kvLengths", "both kvLengths and a past", "at most one of them"));
         }
         if lengths.len() != batch || lengths.iter().any(|&length| length > n_k) {
-            let expected = format!("{batch} numbers, one for each batch entry, of at most {n_k} keys");
+            let expected = format!("one length for each of {batch} batch entries, each at most {n_k}");
             return Err(AttnError::option("kvLengths", Listed(lengths), &expected));
         }
     }

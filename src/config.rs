@@ -1,4 +1,4 @@
-//! Sizes and options, each checked once, here. The defaults of the whole project live in this file.
+//! Sizes and options, each checked once, here, with their defaults.
 
 use crate::error::{AttnError, Result};
 use crate::given::{read_fields, words};
@@ -395,10 +395,10 @@ impl TransformerOptions {
             }
         }
         if self.parallel && !self.norm_first {
-            return Err(AttnError::option("parallel", true, "normFirst beside it"));
+            return Err(AttnError::option("parallel", true, "true only with normFirst"));
         }
         if self.final_norm && self.n_layers.is_none() {
-            return Err(AttnError::option("finalNorm", true, "a stack, which has nLayers"));
+            return Err(AttnError::option("finalNorm", true, "true only with nLayers"));
         }
         self.attention().sizes()?;
         positive("maxLength", self.max_length)?;

@@ -177,18 +177,25 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
             constant("fill", f64::from(*fill));
             (Operation::Mask, "T[i, j] = allowed[i, j] ? A[i, j] + bias[i, j] : fill", [name(*from), ""])
         }
-        Made::Softmax { from, .. } => {
+        Made::Softmax { from, zero_empty_rows } => {
             let source = step_of(*from);
             let [batch, head, i, j] = four(index);
             let x = |j: usize| number(source, &[batch, head, i, j]);
             let max = (0..step.shape[3]).map(x).fold(f64::NEG_INFINITY, f64::max);
+            let gives_zero = *zero_empty_rows && max == f64::NEG_INFINITY;
             for j in 0..step.shape[3] {
-                terms.push(Term { label: j.to_string(), left: x(j), right: max, product: libm::exp(x(j) - max) });
+                let product = if gives_zero { 0.0 } else { libm::exp(x(j) - max) };
+                terms.push(Term { label: j.to_string(), left: x(j), right: max, product });
             }
             constant("max", max);
             constant("sum", terms.iter().map(|term| term.product).sum());
             constant("exp", terms[j].product);
-            (Operation::Softmax, "T[i, j] = exp(A[i, j] - max) / Σ_j exp(...)", [name(*from), ""])
+            let formula = if gives_zero {
+                "T[i, j] = 0: no key is allowed"
+            } else {
+                "T[i, j] = exp(A[i, j] - max) / Σ_j exp(...)"
+            };
+            (Operation::Softmax, formula, [name(*from), ""])
         }
         Made::Context { weights, value, head_mask } => {
             let names = [name(*weights), name(*value)];

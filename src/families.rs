@@ -330,7 +330,7 @@ impl Target {
     /// `bad_state_dict` naming the first entry that is missing, extra or of the wrong shape; `invalid_option` for a layer of a stack.
     pub fn translate(&self, dict: StateDict, layer: Option<usize>) -> Result<StateDict> {
         if let (Kind::Stack, Some(layer)) = (self.kind, layer) {
-            return Err(AttnError::option("layer", layer, "none: a stack takes every layer"));
+            return Err(AttnError::option("layer", layer, "no layer: a stack loads all of them"));
         }
         let mut places: Vec<usize> = (0..self.shapes.len()).collect();
         places.sort_unstable_by_key(|&at| &self.shapes[at].0);

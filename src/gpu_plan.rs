@@ -28,7 +28,7 @@ pub struct GpuPlan {
     /// The work, in order.
     pub dispatches: Vec<Dispatch>,
     /// What is copied back, one behind the other or at the places of the arena.
-    pub reads: Vec<Read>,
+    pub reads: Vec<ReadBack>,
     /// How many numbers that makes, with what lies between.
     pub size: usize,
     /// Buffers that a pass with another mask would use again.
@@ -104,7 +104,7 @@ pub struct Binding {
 /// A buffer that is copied back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct Read {
+pub struct ReadBack {
     /// The step whose numbers these are.
     pub step: usize,
     /// The buffer's place in the plan.
@@ -114,11 +114,11 @@ pub struct Read {
 }
 
 /// Why a pass is left to the central processor.
-type Fit<T> = std::result::Result<T, &'static str>;
+type Placed<T> = std::result::Result<T, &'static str>;
 
 /// The plan of an outlined pass whose tables are so many words, for a device whose shaders see at most `most_bytes` of a buffer
 /// (`maxStorageBufferBindingSize`); or why it is left to the central processor.
-pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, most_bytes: u64) -> Fit<GpuPlan> {
+pub fn plan(frame: Frame, steps: &[Outlined], tables: usize, most_bytes: u64) -> Placed<GpuPlan> {
     let mut planner = Planner {
         frame,
         steps,
@@ -207,7 +207,7 @@ fn at_least_1(x: f32) -> f64 {
 impl Planner<'_> {
     // ------------------------------------------------------------ how large numbers can be
 
-    fn bound(&self, step: &Outlined) -> Fit<f64> {
+    fn bound(&self, step: &Outlined) -> Placed<f64> {
         let of = |at: usize| self.largest[step.from[at] as usize];
         let width = |at: usize| self.steps[step.from[at] as usize].width() as f64;
         let table = |at: usize| f64::from(step.tables[at].largest);
@@ -249,7 +249,7 @@ impl Planner<'_> {
 
     // ------------------------------------------------------------ where numbers lie
 
-    fn buffer(&mut self, source: Source, step: usize, id: u32, numbers: u64) -> Fit<Binding> {
+    fn buffer(&mut self, source: Source, step: usize, id: u32, numbers: u64) -> Placed<Binding> {
         if numbers > self.most_bytes / 4 || numbers > u32::MAX.into() {
             return Err("one of its stages is larger than what a shader sees");
         }
@@ -263,7 +263,7 @@ impl Planner<'_> {
     }
 
     /// The numbers of a step, seen by a shader.
-    fn from(&mut self, id: usize) -> Fit<Binding> {
+    fn from(&mut self, id: usize) -> Placed<Binding> {
         let step = &self.steps[id];
         let seen = match (self.places[id], step.kind) {
             (Some(buffer), _) => self.whole(buffer),
@@ -282,14 +282,14 @@ impl Planner<'_> {
     }
 
     /// Where a step's numbers go.
-    fn place(&mut self, id: usize) -> Fit<Binding> {
+    fn place(&mut self, id: usize) -> Placed<Binding> {
         let seen = self.room(id, self.steps[id].numbers() as u64)?;
         self.places[id] = Some(seen.buffer);
         Ok(seen)
     }
 
     /// A buffer for what a step makes, if possible one that is free.
-    fn room(&mut self, step: usize, numbers: u64) -> Fit<Binding> {
+    fn room(&mut self, step: usize, numbers: u64) -> Placed<Binding> {
         let fits = |&buffer: &usize| self.buffers[buffer].numbers as u64 == numbers;
         match self.free.iter().position(fits) {
             None => self.buffer(Source::Made, step, 0, numbers),
@@ -308,7 +308,7 @@ impl Planner<'_> {
     }
 
     /// A weight, which several steps may use.
-    fn weight(&mut self, id: usize, step: &Outlined) -> Fit<Binding> {
+    fn weight(&mut self, id: usize, step: &Outlined) -> Placed<Binding> {
         let known = |buffer: &Buffer| buffer.source == Source::Weight && buffer.id == step.detail;
         match self.buffers.iter().position(known) {
             Some(buffer) => Ok(self.whole(buffer)),
@@ -337,7 +337,7 @@ impl Planner<'_> {
     }
 
     /// An empty row that is to be NaN is left to the central processor.
-    fn check_empty_rows(mask: &OutlinedMask, fill_is_infinite: bool, zero_empty_rows: u32) -> Fit<()> {
+    fn check_empty_rows(mask: &OutlinedMask, fill_is_infinite: bool, zero_empty_rows: u32) -> Placed<()> {
         let hides = fill_is_infinite || matches!(mask.bias_kind, BIAS | DISTANCES);
         match mask.has_empty_rows == 1 && zero_empty_rows == 0 && hides {
             true => Err("a row that sees nothing is NaN"),
@@ -356,7 +356,7 @@ impl Planner<'_> {
         sizes: &[u32],
         seen: &[Binding],
         workgroups: [usize; 3],
-    ) -> Fit<()> {
+    ) -> Placed<()> {
         if workgroups.iter().any(|&count| count > MOST_WORKGROUPS) {
             return Err("it has more rows than a device counts workgroups");
         }
@@ -372,7 +372,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn step(&mut self, id: usize, step: &Outlined) -> Fit<()> {
+    fn step(&mut self, id: usize, step: &Outlined) -> Placed<()> {
         let [first, second, third] = step.froms();
         let [batch, heads, n, width] = step.shape;
         let numbers = step.numbers();
@@ -469,7 +469,7 @@ impl Planner<'_> {
         product: Product,
         [a, b, out]: [Binding; 3],
         [bias, factors]: [&Table; 2],
-    ) -> Fit<()> {
+    ) -> Placed<()> {
         let Product { sizes: [m, n, k], matrices, heads, group, strides, is_transposed } = product;
         let is_aligned = |strides: [u32; 3]| strides.iter().all(|stride| stride.is_multiple_of(4));
         let overrides = vec![
@@ -483,7 +483,7 @@ impl Planner<'_> {
     }
 
     /// query · keyᵀ, row-major.
-    fn dot(&mut self, id: usize, query: usize, key: usize, out: Binding) -> Fit<()> {
+    fn dot(&mut self, id: usize, query: usize, key: usize, out: Binding) -> Placed<()> {
         let (from, to) = (&self.steps[query], &self.steps[key]);
         let [batch, heads, n_q, d_k] = from.shape;
         let [_, kv_heads, n_k, _] = to.shape;
@@ -500,7 +500,7 @@ impl Planner<'_> {
     }
 
     /// weights · value, the weights row-major.
-    fn mix(&mut self, id: usize, weights: Binding, value: usize, factors: &Table) -> Fit<()> {
+    fn mix(&mut self, id: usize, weights: Binding, value: usize, factors: &Table) -> Placed<()> {
         let (step, from) = (&self.steps[id], &self.steps[value]);
         let [batch, heads, n_q, d_v] = step.shape;
         let [_, kv_heads, n_k, _] = from.shape;
@@ -524,7 +524,7 @@ impl Planner<'_> {
         shape: [u32; 4],
         scores: Option<Binding>,
         weights: Binding,
-    ) -> Fit<()> {
+    ) -> Placed<()> {
         let [batch, heads, n_q, n_k] = shape;
         let rows = batch * heads * n_q;
         let sizes = [&Self::scoring(how, &how.mask)[..], &[rows, heads, n_q, n_k]].concat();
@@ -535,7 +535,7 @@ impl Planner<'_> {
     }
 
     /// In one sweep where the weights are not wanted and a row of values fits; else one after the other.
-    fn attend(&mut self, id: usize, step: &Outlined, [query, key, value]: [usize; 3]) -> Fit<()> {
+    fn attend(&mut self, id: usize, step: &Outlined, [query, key, value]: [usize; 3]) -> Placed<()> {
         let mask = &step.mask;
         Self::check_empty_rows(mask, step.is_infinite(), step.zero_empty_rows)?;
         let [from_query, from_key, from_value] = [query, key, value].map(|id| &self.steps[id]);
@@ -582,7 +582,7 @@ impl Planner<'_> {
 
     // ------------------------------------------------------------ what comes back
 
-    fn finish(mut self) -> Fit<GpuPlan> {
+    fn finish(mut self) -> Placed<GpuPlan> {
         let Frame { masked, keeps, shared, size, .. } = self.frame;
         self.buffers[0].numbers = self.tables + self.sizes.len();
         if 4 * self.buffers[0].numbers as u64 > self.most_bytes {
@@ -594,14 +594,14 @@ impl Planner<'_> {
             end = (size - shared) as usize;
             for (buffer, &Buffer { source, step, .. }) in self.buffers.iter().enumerate() {
                 if source == Source::Made {
-                    reads.push(Read { step, buffer, at: (self.steps[step].offset - shared) as usize });
+                    reads.push(ReadBack { step, buffer, at: (self.steps[step].offset - shared) as usize });
                 }
             }
         } else {
             for step in 0..self.steps.len() {
                 if self.steps[step].is_wanted == 1 {
                     let Binding { buffer, numbers, .. } = self.from(step)?;
-                    reads.push(Read { step, buffer, at: end });
+                    reads.push(ReadBack { step, buffer, at: end });
                     end += numbers;
                 }
             }
@@ -699,7 +699,7 @@ impl From<GpuPlan> for Plain {
                 ("workgroups", plain_list(workgroups.to_vec(), |count| (count as usize).into())),
             ])
         };
-        let read = |Read { step, buffer, at }: Read| {
+        let read = |ReadBack { step, buffer, at }: ReadBack| {
             Self::Object(vec![("step", step.into()), ("buffer", buffer.into()), ("at", at.into())])
         };
         Self::Object(vec![
@@ -758,7 +758,7 @@ mod tests {
     }
 
     /// The plan, through words as it goes there.
-    fn planned(pass: &Plan, most_bytes: u64) -> Fit<(GpuPlan, Vec<u32>)> {
+    fn planned(pass: &Plan, most_bytes: u64) -> Placed<(GpuPlan, Vec<u32>)> {
         let outline = pass.outline().unwrap();
         let (frame, steps) = Outline::read(&outline.words()).unwrap();
         assert_eq!((frame, &steps), (outline.frame, &outline.steps));

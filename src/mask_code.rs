@@ -206,7 +206,7 @@ fn torch_bool(shape: &[usize], data: &[u8], axes: Option<MaskAxes>) -> Result<St
 
 fn unsqueeze(shape: &[usize], axes: Option<MaskAxes>) -> &'static str {
     match shape {
-        [_] | [1, _] => ".expand(n_q, n_k)",
+        [_] | [1, _] | [_, 1] => ".expand(n_q, n_k)",
         [_, _, _] if axes.is_some() => "[:, None]",
         _ => "",
     }

@@ -245,7 +245,7 @@ impl MultiHeadAttention {
         let mut query = push(Stage::Query, queries, project(input, &self.query));
         let mut key = push(Stage::Key, keys, project(key_input, &self.key));
         let mut value = push(Stage::Value, [batch, n_kv_heads, n_k, d_v], project(value_input, &self.value));
-        // 2. Give each head's query and key length 1, and turn them by their position, where that is asked for.
+        // 2. Normalise each head's query and key (RMSNorm), then turn them by position, where that is asked for.
         if let Some([query_norm, key_norm]) = &self.qk_norm {
             query = push(Stage::NormedQuery, queries, Made::Norm { from: query, norm: query_norm.clone() });
             key = push(Stage::NormedKey, keys, Made::Norm { from: key, norm: key_norm.clone() });

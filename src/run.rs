@@ -322,7 +322,7 @@ impl Recipe {
         let [query, key, value] = inputs.map(|id| &self.steps()[id]);
         let (n_q, n_k) = (step.shape[2], key.shape[2]);
         let visible = how.mask.as_ref().map(|mask| mask.visible());
-        let threads = threads::count(caller.cost as usize * step.size());
+        let threads = threads::count(caller.cost * step.size() as f64);
         // Rooms whose weights were taken.
         let free: Mutex<Vec<attention::Room>> = Mutex::default();
         let free = || free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -386,7 +386,7 @@ impl Recipe {
         let (from, width) = (self.steps()[from].offset, step.width());
         let most = (BLOCK / width).max(1);
         for span in step.spans(rows) {
-            let threads = threads::count(caller.cost as usize * span.len() * width);
+            let threads = threads::count(caller.cost * (span.len() * width) as f64);
             let some = most * at_a_time(threads);
             let firsts = span.clone().step_by(some);
             for (first, numbers) in firsts.zip(out[span.start * width..span.end * width].chunks_mut(some * width)) {
@@ -488,7 +488,7 @@ fn reserve(size: usize, max_bytes: usize) -> Result<Vec<f32>> {
 fn grow(numbers: &mut Vec<f32>, length: usize) {
     let more = length.saturating_sub(numbers.len());
     let room = &mut numbers.spare_capacity_mut()[..more];
-    threads::each(threads::count(LIGHT * more), room.chunks_mut(BLOCK), |_: &mut (), room| {
+    threads::each(threads::count((LIGHT * more) as f64), room.chunks_mut(BLOCK), |_: &mut (), room| {
         // SAFETY: the room is as long; a float of zero bytes is 0.
         unsafe { room.as_mut_ptr().write_bytes(0, room.len()) }
     });
@@ -500,7 +500,7 @@ fn grow(numbers: &mut Vec<f32>, length: usize) {
 fn multiply(a: Matrix, mut products: Vec<Product>, caller: &mut Caller) {
     let (rows, depth) = a.shape();
     let columns: usize = products.iter().map(Product::columns).sum();
-    let most = MC * at_a_time(threads::count(rows * depth * columns)).max(4);
+    let most = MC * at_a_time(threads::count(rows as f64 * depth as f64 * columns as f64)).max(4);
     for start in (0..rows).step_by(most) {
         let part = start..rows.min(start + most);
         let size = part.len() * columns;

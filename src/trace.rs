@@ -157,7 +157,8 @@ pub struct Plan {
 
 impl Plan {
     /// Computes. `watch` is told which part of the work is done: from 0 to 1, never less than before, at the end 1. It is called
-    /// after every head of a product, and after some ten thousand numbers of what is done one by one; stages that are given, or
+    /// after every head of a product, and after some ten thousand numbers of what is done one by one, or with several threads after what
+    /// they do together; stages that are given, or
     /// are another's numbers under a name of their own, cost nothing.
     ///
     /// # Errors

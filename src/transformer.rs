@@ -187,7 +187,7 @@ impl Transformer {
         max_bytes: usize,
     ) -> Result<Plan> {
         if options.training {
-            return Err(AttnError::option("generator", "none", "one, for training"));
+            return Err(AttnError::option("generator", "none", "a generator, since training is true"));
         }
         self.pass(x, memory, mask, options, None, max_bytes)
     }

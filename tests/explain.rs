@@ -273,3 +273,21 @@ fn a_stage_that_was_not_kept_is_an_error() {
     assert_eq!(trace.explain(Stage::Scores, 0, &[0, 0]).unwrap_err().code().as_str(), "no_such_stage");
     assert_eq!(trace.remask(None, &RemaskOptions::default()).unwrap_err().code().as_str(), "no_such_stage");
 }
+
+#[test]
+fn a_row_that_gives_zero_says_so_without_a_division() {
+    let x = Tensor::new(vec![1.0, 2.0, 3.0, 4.0], vec![2, 2]).unwrap();
+    let inputs = QueryKeyValue { query: &x, key: &x, value: &x, past: None };
+    let mask = Mask::Keep { shape: vec![2, 2], data: vec![0, 0, 1, 1], axes: None };
+    let options = ScaledDotProductOptions {
+        mask_fill: f32::NEG_INFINITY,
+        empty_row: EmptyRow::Zero,
+        trace: true,
+        ..ScaledDotProductOptions::default()
+    };
+    let trace = scaled_dot_product_attention(inputs, Some(&mask), &options, MAX_BYTES).unwrap();
+    let empty = trace.explain(Stage::Weights, 0, &[0, 1]).unwrap();
+    assert_eq!(empty.formula, "weights[i, j] = 0: no key is allowed");
+    assert!(empty.terms.iter().all(|term| term.product == 0.0));
+    assert_eq!((empty.value, recompute(&trace.explain(Stage::Weights, 0, &[1, 0]).unwrap()) > 0.0), (0.0, true));
+}

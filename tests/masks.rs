@@ -233,9 +233,9 @@ fn key_lengths_and_a_past_exclude_each_other_and_must_fit() {
         let inputs = QueryKeyValue { query: &x, key: &x, value: &x, past };
         scaled_dot_product_attention(inputs, None, &options, MAX_BYTES).unwrap_err().to_string()
     };
-    assert!(refused(vec![3], Some([&x, &x])).contains("beside a past"));
-    assert!(refused(vec![4], None).contains("at most 3 keys"));
-    assert!(refused(vec![3, 3], None).contains("one for each batch entry"));
+    assert!(refused(vec![3], Some([&x, &x])).contains("both kvLengths and a past"));
+    assert!(refused(vec![4], None).contains("each at most 3"));
+    assert!(refused(vec![3, 3], None).contains("one length for each of 1 batch entries"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 // Keeps the page for times without a network. The build fills in its files and a version.
 const FILES = __FILES__;
-const CACHE = `attnscope-${__VERSION__}`;
+// A host may have the page in several places, whose caches are one store.
+const PREFIX = `attnscope ${self.registration.scope} `;
+const CACHE = PREFIX + __VERSION__;
 
 self.addEventListener("install", (event) => {
   event.waitUntil(
@@ -13,7 +15,7 @@ self.addEventListener("install", (event) => {
 
 self.addEventListener("activate", (event) => {
   const drop = async () => {
-    const old = (await caches.keys()).filter((name) => name.startsWith("attnscope-") && name !== CACHE);
+    const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
     await Promise.all(old.map((name) => caches.delete(name)));
     await self.clients.claim();
   };

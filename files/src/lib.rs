@@ -207,19 +207,18 @@ pub fn read_tensors(bytes: &[u8], format: Option<Format>, max_bytes: usize) -> R
 /// is no matrix; `invalid_tensor` for a name given twice, or one that the format cannot hold.
 pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> Result<Vec<u8>> {
     let mut names = Names::new();
-    let is_refused = |name: &str| match format {
-        Format::Npz => name.len() >= zip::LONGEST_NAME,
-        Format::Safetensors => name == safetensors::METADATA,
-        _ => false,
-    };
     for (name, _) in tensors {
-        if names.insert(name, 0).is_some() || is_refused(name) {
-            return Err(Box::new(AttnError::InvalidTensor {
-                argument: name.clone(),
-                found: "a name that is taken or too long".into(),
-                expected: "names that differ, in npz of less than 65000 bytes, in safetensors not __metadata__".into(),
-            }));
-        }
+        let is_taken = names.insert(name, 0).is_some();
+        let (found, expected) = match format {
+            _ if is_taken => ("a name that is taken", "names that differ"),
+            Format::Npz if name.len() >= zip::LONGEST_NAME => {
+                ("a longer name", "a name of less than 65000 bytes in npz")
+            }
+            Format::Safetensors if name == safetensors::METADATA => ("a name that safetensors keeps", "another name"),
+            _ => continue,
+        };
+        let (found, expected) = (found.into(), expected.into());
+        return Err(Box::new(AttnError::InvalidTensor { argument: name.clone(), found, expected }));
     }
     let one = || match tensors {
         [(name, tensor)] => Ok((name, tensor)),
@@ -229,6 +228,7 @@ pub fn write_tensors(tensors: &[(String, Tensor)], format: Format) -> Result<Vec
         Format::Safetensors => Ok(safetensors::write(tensors)),
         Format::Npy => Ok(npy::write(one()?.1)),
         Format::Npz if tensors.len() <= zip::MOST_MEMBERS => Ok(npz::write(tensors)),
+        Format::Npz => Err(option("npz", "safetensors or json for more than 65000 tensors")),
         Format::Csv => match one()? {
             (_, matrix) if matrix.shape.len() == 2 => Ok(table::write(matrix)),
             (name, other) => Err(Box::new(AttnError::ShapeMismatch {

@@ -123,7 +123,7 @@ const REDUCING = 64;
 export class Gpu {
   /** The adapter's name. */
   readonly adapter: string;
-  /** Whether the adapter is a program, slower than this package's own. */
+  /** Whether the adapter is a software renderer, slower than this package's own loops. */
   readonly isFallback: boolean;
   /** Comes when the device goes away, and says why. */
   readonly lost: Promise<string>;
@@ -286,13 +286,15 @@ export class Gpu {
     const [invalid, full] = [device.popErrorScope(), device.popErrorScope()];
     const mapped = staging.mapAsync(MAP_READ);
     mapped.catch(() => {});
-    const problem = await full;
-    if (problem) {
+    const [problem, mistake] = await Promise.all([full, invalid]);
+    if (problem || mistake) {
+      staging.destroy();
       release(false, () => true);
+    }
+    if (problem) {
       this.#forgetAll();
       throw new GpuFailure("memory", problem.message);
     }
-    const mistake = await invalid;
     if (mistake) throw new GpuFailure("unavailable", mistake.message);
     await mapped;
     const numbers = new Float32Array(staging.getMappedRange()).slice(0, size);

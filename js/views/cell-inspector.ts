@@ -112,10 +112,9 @@ function formula(step: InspectorStep, dK: number | null): Child[] {
 }
 
 /** Whether a softmax had nothing to share out and gives 0. */
-const isEmptyRow = ({ operation, constants, value }: Explanation) =>
-  operation === "softmax" && constants.max === Number.NEGATIVE_INFINITY && value === 0;
+const isEmptyRow = ({ operation, constants }: Explanation) => operation === "softmax" && constants.sum === 0;
 
-const parsed = (text: string) => Number(text.replace("−", "-").replace("∞", "Infinity"));
+const parsed = (text: string) => Number(text.replaceAll("−", "-").replace("∞", "Infinity"));
 
 const MOST_DECIMALS = 9;
 

@@ -26,10 +26,20 @@ let isBusy = true;
 function place(): Drawing[] {
   for (const drawing of behind) waiting.add(drawing);
   behind.clear();
-  const drawings = [...waiting];
-  for (const drawing of drawings) drawing.measure();
-  for (const drawing of drawings) drawing.place?.();
-  return drawings;
+  for (const drawing of waiting) safely(drawing, () => drawing.measure());
+  for (const drawing of waiting) safely(drawing, () => drawing.place?.());
+  return [...waiting];
+}
+
+/** One that fails is drawn no more until it is asked for again, and holds up no other. */
+function safely<T>(drawing: Drawing, act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (reason) {
+    cancel(drawing);
+    reportError(reason);
+    return undefined;
+  }
 }
 
 function run(): void {
@@ -40,7 +50,7 @@ function run(): void {
     if (!waiting.has(drawing)) continue;
     const isUnseen = drawing.isSeen?.() === false;
     if (isUnseen) unseen.add(drawing);
-    if (isUnseen || drawing.draw(deadline)) waiting.delete(drawing);
+    if (isUnseen || safely(drawing, () => drawing.draw(deadline))) waiting.delete(drawing);
     if (performance.now() > deadline) break;
   }
   isBusy = performance.now() > deadline;
@@ -52,7 +62,7 @@ function run(): void {
 function drawUnseen(): void {
   const deadline = performance.now() + BUDGET;
   for (const drawing of unseen) {
-    if (drawing.draw(deadline)) unseen.delete(drawing);
+    if (safely(drawing, () => drawing.draw(deadline))) unseen.delete(drawing);
     if (performance.now() > deadline) break;
   }
   if (unseen.size > 0) still = setTimeout(drawUnseen);

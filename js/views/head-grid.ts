@@ -4,7 +4,15 @@ import { checked, HIDDEN, isCall, isPair, type Rule, sized } from "./checked.ts"
 import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
 import { cancel, type Drawing, request } from "./frames.ts";
-import { type HeatLook, type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
+import {
+  type HeatLook,
+  type HeatOptions,
+  heatPicture,
+  isSameBeside,
+  isSameLook,
+  resolve,
+  type Shown,
+} from "./heat-picture.ts";
 import { type LegendOptions, legend } from "./legend.ts";
 import { legendSvg } from "./legend-svg.ts";
 import { type Cell, isSameData } from "./matrix.ts";
@@ -149,13 +157,7 @@ function isSameValues(one: HeadGridOptions["values"], other: HeadGridOptions["va
 }
 
 function isSamePeaks(one: HeadGridOptions, other: HeadGridOptions): boolean {
-  return (
-    isSameValues(one.values, other.values) &&
-    isSameData(one.hidden ?? null, other.hidden ?? null) &&
-    one.hiddenKeepsColor === other.hiddenKeepsColor &&
-    (one.scale === "row") === (other.scale === "row") &&
-    one.transposed === other.transposed
-  );
+  return isSameValues(one.values, other.values) && isSameBeside(one, other);
 }
 
 function union(all: readonly Outside[]): Outside {
@@ -395,25 +397,25 @@ export function headGrid(element: HTMLElement, start: HeadGridOptions): PictureV
     zoom.update(zoomOptions());
   }
 
-  function point(): void {
-    hover();
+  function onChange(): void {
+    onPoint();
     zoom.update(zoomOptions());
   }
 
-  function hover(): void {
+  function onPoint(): void {
     heads.forEach((head, i) => {
       head.view.update(toSurface(i));
     });
   }
 
   function follow(from: Selection): void {
-    from.addEventListener("change", point);
-    from.addEventListener("point", hover);
+    from.addEventListener("change", onChange);
+    from.addEventListener("point", onPoint);
   }
 
   function leave(from: Selection): void {
-    from.removeEventListener("change", point);
-    from.removeEventListener("point", hover);
+    from.removeEventListener("change", onChange);
+    from.removeEventListener("point", onPoint);
   }
 
   // In a frame of its own: what observes sizes may not change them at once.

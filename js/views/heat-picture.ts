@@ -1,7 +1,7 @@
 import { format } from "d3-format";
 import type { Outside } from "../device.ts";
 import { type AnyPeaks, DevicePeaks } from "./device-peaks.ts";
-import type { Cell } from "./matrix.ts";
+import { type Cell, isSameData } from "./matrix.ts";
 import { pixelsOf } from "./matrix-drawing.ts";
 import type { MatrixSurfaceOptions } from "./matrix-surface.ts";
 import { number } from "./number.ts";
@@ -104,6 +104,18 @@ const LOOK = [
 export function isSameLook(one: HeatLook, other: HeatLook): boolean {
   return LOOK.every((key) => one[key] === other[key]);
 }
+
+/** Whether what is left out of a matrix's peaks, and how they are taken, is the same. */
+export function isSameBeside(one: Beside, other: Beside): boolean {
+  return (
+    isSameData(one.hidden ?? null, other.hidden ?? null) &&
+    one.hiddenKeepsColor === other.hiddenKeepsColor &&
+    (one.scale === "row") === (other.scale === "row") &&
+    one.transposed === other.transposed
+  );
+}
+
+type Beside = HeatLook & { readonly hidden?: ArrayLike<number> | null };
 
 type Optional = "hovered" | "onHover";
 export type Resolved = Required<Omit<HeatOptions, Optional>> & Pick<HeatOptions, Optional>;

@@ -3,7 +3,7 @@ import { isList, type Tensor } from "../tensor.ts";
 import { checked, type Rule, sized } from "./checked.ts";
 import { type AnyPeaks, close, DevicePeaks, isOnDevice, wholeOf } from "./device-peaks.ts";
 import { type PictureView, png } from "./exported.ts";
-import { type HeatOptions, heatPicture, isSameLook, resolve, type Shown } from "./heat-picture.ts";
+import { type HeatOptions, heatPicture, isSameBeside, isSameLook, resolve, type Shown } from "./heat-picture.ts";
 import { legendSvg } from "./legend-svg.ts";
 import { isSameData, type Matrix } from "./matrix.ts";
 import { matrixSurface } from "./matrix-surface.ts";
@@ -63,13 +63,7 @@ function isSameMatrix(one: Matrix | DeviceTensor, other: Matrix | DeviceTensor):
 }
 
 function isSamePeaks(one: Resolved, other: Resolved): boolean {
-  return (
-    isSameMatrix(one.matrix, other.matrix) &&
-    isSameData(one.hidden ?? null, other.hidden ?? null) &&
-    one.hiddenKeepsColor === other.hiddenKeepsColor &&
-    (one.scale === "row") === (other.scale === "row") &&
-    one.transposed === other.transposed
-  );
+  return isSameMatrix(one.matrix, other.matrix) && isSameBeside(one, other);
 }
 
 /**

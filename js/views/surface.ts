@@ -195,6 +195,8 @@ export function surface<L extends Layout>(element: HTMLElement, painter: Painter
 
   const drawing: Drawing = {
     measure() {
+      // It may have come under another root, as a shadow's.
+      adoptStyles(element);
       available = element.clientWidth;
       theme = themeOf(element);
     },

@@ -23,7 +23,8 @@ pub fn ablate(
     max_bytes: usize,
 ) -> Result<Tensor> {
     let output = |head_mask| {
-        let options = ForwardOptions { trace: false, head_mask, ..options.clone() };
+        let options =
+            ForwardOptions { trace: false, need_weights: false, average_weights: false, head_mask, ..options.clone() };
         module.forward(x, key, value, mask, &options, max_bytes).map(|trace| trace.output())
     };
     let whole = output(options.head_mask.clone())?;

@@ -2,7 +2,7 @@
 //!
 //! Weights are `[..., n_q, n_k]`: row i is query i, column j is key j. They may come from anywhere: rows need not sum
 //! exactly to 1, and what is asked of a row is asked of its numbers as they are, unless a function says otherwise. Sums
-//! are in float64.
+//! are in float64, but for the products of `rollout`.
 
 mod ablation;
 mod change;

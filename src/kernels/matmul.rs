@@ -152,7 +152,7 @@ impl<'a> Product<'a> {
 /// Where the shapes do not fit each other.
 pub fn matmul_all(a: Matrix, mut products: Vec<Product>, room: &mut Room) {
     let n: usize = products.iter().map(|product| product.b.n).sum();
-    let threads = threads::count(a.rows * a.columns * n);
+    let threads = threads::count(a.rows as f64 * a.columns as f64 * n as f64);
     if threads == 1 {
         return matmul_parts(a, 0..a.columns, &mut products, Counting::All, room);
     }

@@ -1,4 +1,4 @@
-//! The loops: a plain reference beside each fast version, tests in the same file.
+//! The loops. Those with a fast version have a plain reference beside it, and their tests in the same file.
 
 pub mod attention;
 mod exp;

@@ -6,17 +6,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 const ARE_THERE: bool = cfg!(any(not(target_family = "wasm"), target_feature = "atomics"));
 /// The least work of a thread, in multiply-adds: below, waking it costs more.
-const SHARE: usize = 1 << 21;
+const SHARE: f64 = (1 << 21) as f64;
 /// How often one who waits looks by itself before it sleeps: for some tenths of a millisecond, which is more than what lies between
 /// the jobs of a pass. On a busy machine one who sleeps may wake milliseconds late.
 const LOOKS: usize = 1 << 18;
 
 /// What the caller and its helpers know of each other.
-struct Meeting {
+struct Crew {
     state: Mutex<State>,
     /// The number of the latest job, for those who look.
     latest: AtomicUsize,
@@ -49,7 +49,7 @@ impl<F: Fn() + Sync> Work for F {
 
 type Job = &'static dyn Work;
 
-static MEETING: Meeting = Meeting {
+static CREW: Crew = Crew {
     state: Mutex::new(State { job: None, places: 0, is_broken: false, dismissed: 0 }),
     latest: AtomicUsize::new(0),
     helping: AtomicUsize::new(0),
@@ -67,9 +67,9 @@ pub fn limit(threads: usize) {
     LIMIT.store(threads, Ordering::Relaxed);
 }
 
-/// How many threads work of so many multiply-adds is for.
-pub fn count(work: usize) -> usize {
-    if ARE_THERE { (work / SHARE).clamp(1, LIMIT.load(Ordering::Relaxed).max(1)) } else { 1 }
+/// How many threads work of so many multiply-adds is for, which may be more than WebAssembly counts addresses.
+pub fn count(work: f64) -> usize {
+    if ARE_THERE { ((work / SHARE) as usize).clamp(1, LIMIT.load(Ordering::Relaxed).max(1)) } else { 1 }
 }
 
 /// Does items as long as there are any, and gives what comes of each.
@@ -133,7 +133,12 @@ pub fn each_taken<T: Send, R: Send>(
 #[inline(never)]
 fn share(threads: usize, job: &dyn Work, part: &mut dyn FnMut()) {
     // Who finds another caller's job under way, or is in one, works alone.
-    let caller = (ARE_THERE && threads > 1).then(|| CALLER.try_lock().ok()).flatten();
+    let caller = (ARE_THERE && threads > 1)
+        .then(|| match CALLER.try_lock() {
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            free_or_not => free_or_not.ok(),
+        })
+        .flatten();
     if caller.is_none() {
         return part();
     }
@@ -141,24 +146,24 @@ fn share(threads: usize, job: &dyn Work, part: &mut dyn FnMut()) {
     struct Closing;
     impl Drop for Closing {
         fn drop(&mut self) {
-            lock(&MEETING.state).job = None;
-            look(|| MEETING.helping.load(Ordering::Acquire) == 0);
-            let state = lock(&MEETING.state);
-            drop(MEETING.left.wait_while(state, |_| MEETING.helping.load(Ordering::Acquire) > 0));
+            lock(&CREW.state).job = None;
+            look(|| CREW.helping.load(Ordering::Acquire) == 0);
+            let state = lock(&CREW.state);
+            drop(CREW.left.wait_while(state, |_| CREW.helping.load(Ordering::Acquire) > 0));
         }
     }
     {
         // SAFETY: the job is called only by those who joined it, and `Closing` waits for them before what it borrows can end.
         let job = unsafe { std::mem::transmute::<&dyn Work, Job>(job) };
-        let mut state = lock(&MEETING.state);
+        let mut state = lock(&CREW.state);
         (state.job, state.places) = (Some(job), threads - 1);
-        MEETING.latest.fetch_add(1, Ordering::Release);
-        MEETING.opened.notify_all();
+        CREW.latest.fetch_add(1, Ordering::Release);
+        CREW.opened.notify_all();
     }
     let closing = Closing;
     part();
     drop(closing);
-    assert!(!std::mem::take(&mut lock(&MEETING.state).is_broken), "a thread died");
+    assert!(!std::mem::take(&mut lock(&CREW.state).is_broken), "a thread died");
 }
 
 /// Helps with one job after the other, until it is dismissed.
@@ -168,21 +173,21 @@ pub fn help(number: usize) {
     }
     let mut latest = 0;
     loop {
-        look(|| MEETING.latest.load(Ordering::Acquire) != latest);
-        let mut state = lock(&MEETING.state);
+        look(|| CREW.latest.load(Ordering::Acquire) != latest);
+        let mut state = lock(&CREW.state);
         let job = loop {
             if number < state.dismissed {
                 return;
             }
-            let is_new = MEETING.latest.load(Ordering::Acquire) != latest;
+            let is_new = CREW.latest.load(Ordering::Acquire) != latest;
             if let Some(job) = state.job.filter(|_| is_new && state.places > 0) {
                 break job;
             }
-            state = MEETING.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = CREW.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
-        latest = MEETING.latest.load(Ordering::Acquire);
+        latest = CREW.latest.load(Ordering::Acquire);
         state.places -= 1;
-        MEETING.helping.fetch_add(1, Ordering::AcqRel);
+        CREW.helping.fetch_add(1, Ordering::AcqRel);
         drop(state);
         leave(catch_unwind(AssertUnwindSafe(|| job.run())).is_err());
     }
@@ -190,18 +195,18 @@ pub fn help(number: usize) {
 
 /// A helper leaves its job. One that died in it is said to have by others, since WebAssembly unwinds nothing.
 pub fn leave(is_broken: bool) {
-    let mut state = lock(&MEETING.state);
+    let mut state = lock(&CREW.state);
     state.is_broken |= is_broken;
-    MEETING.helping.fetch_sub(1, Ordering::AcqRel);
-    MEETING.left.notify_all();
+    CREW.helping.fetch_sub(1, Ordering::AcqRel);
+    CREW.left.notify_all();
 }
 
 /// Sends the helpers with numbers below this away, as soon as they are in no job.
 pub fn dismiss(below: usize) {
-    let mut state = lock(&MEETING.state);
+    let mut state = lock(&CREW.state);
     state.dismissed = below;
-    MEETING.latest.fetch_add(1, Ordering::Release);
-    MEETING.opened.notify_all();
+    CREW.latest.fetch_add(1, Ordering::Release);
+    CREW.opened.notify_all();
 }
 
 fn look(is_there: impl Fn() -> bool) {

@@ -1,5 +1,5 @@
 // out = (row - mean) / sqrt(variance + eps) · weight + bias, a workgroup a row.
-// from, out: [rows, width]. The mean is taken in two steps, of which the second finds what rounding lost in the first.
+// row, out: [rows, width]. The mean is taken in two steps, of which the second finds what rounding lost in the first.
 
 struct Sizes {
   rows: u32,

@@ -1,5 +1,5 @@
 // out = row / sqrt(mean(row²) + eps) · weight, a workgroup a row.
-// from, out: [rows, width].
+// row, out: [rows, width].
 
 struct Sizes {
   rows: u32,

@@ -1,5 +1,5 @@
 // Turns pairs of each row's first numbers by the angles of the row's position: (x, y) becomes (x cos - y sin, x sin + y cos).
-// from, out: [batch, heads, n, width], of which the rows of one position and the next lie `position` apart. cos, sin: [n, pairs].
+// row, out: [batch, heads, n, width], of which the rows of one position and the next lie `position` apart. cos, sin: [n, pairs].
 
 struct Sizes {
   numbers: u32,

@@ -213,3 +213,22 @@ test("lessons by keyboard, and axe finds nothing", async ({ page }) => {
     }
   }
 });
+
+test("a lesson that cannot be loaded says so, and comes when there is a network", async ({ browser }) => {
+  const page = await browser.newPage({ serviceWorkers: "block" });
+  const script = "**/assets/lessons-*.js";
+  await page.route(script, (route) => route.abort());
+  await page.goto("/");
+  await expect(page.getByTestId("head-grid")).toBeVisible();
+  const begin = async () => {
+    await page.getByTestId("lessons").click();
+    await page.getByRole("list", { name: "Lessons" }).getByRole("button", { name: "What a head is" }).click();
+  };
+  await begin();
+  await expect(page.getByRole("alert")).toContainText("could not be loaded");
+  await page.unroute(script);
+  await begin();
+  await expect(page.getByRole("alert")).toBeHidden();
+  await expect(panel(page)).toBeVisible();
+  await page.close();
+});

@@ -161,3 +161,53 @@ test("a heat map takes a tensor of two axes as well as a matrix", async ({ page 
   await expect(grid.getByRole("gridcell")).toHaveAttribute("aria-label", "0.10");
   expect(complaints).toEqual([]);
 });
+
+test("a view that fails to draw is told of and holds up no other", async ({ page }) => {
+  const complaints = await open(page);
+  const isDrawn = await page.evaluate(async () => {
+    const elements = ["", "x"].map((text) => {
+      const element = document.createElement("div");
+      element.style.inlineSize = "300px";
+      element.title = text;
+      return element;
+    });
+    document.body.replaceChildren(...elements);
+    const labels = ["the", "cat"];
+    const [failing, other] = elements.map((element) =>
+      views.heatmap(element, {
+        matrix: { data: [1, 0, 0.5, 0.5], rows: 2, columns: 2 },
+        rowLabels: labels,
+        columnLabels: labels,
+        label: "weights",
+        describe: () => "a cell",
+        write: (value) => {
+          if (element.title === "") throw new Error("no words");
+          return String(value);
+        },
+      }),
+    );
+    const frames = (count: number) => new Promise((done) => setTimeout(done, 20 * count));
+    await frames(5);
+    other?.update({ maxCell: 30 });
+    await frames(5);
+    failing?.destroy();
+    return (elements[1]?.querySelector("canvas")?.height ?? 0) > 60;
+  });
+  expect(isDrawn).toBe(true);
+  expect([...new Set(complaints)]).toEqual(["Error: no words"]);
+});
+
+test("a view that comes under another root brings its styles there", async ({ page }) => {
+  await open(page);
+  const position = await page.evaluate(async () => {
+    const { element } = drawn("heatmap", {});
+    const host = document.createElement("div");
+    document.body.append(host);
+    const shadow = host.attachShadow({ mode: "open" });
+    element.style.inlineSize = "200px";
+    shadow.append(element);
+    await new Promise((done) => setTimeout(done, 100));
+    return getComputedStyle(element.querySelector(".attn-surface") as HTMLElement).position;
+  });
+  expect(position).toBe("relative");
+});

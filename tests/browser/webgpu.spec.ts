@@ -520,7 +520,7 @@ test("the page says what computes: a GPU, or why none", async ({ browser }) => {
     }).toPass();
   await page.goto(`${PAGE}#${link(large)}`);
   await expect(status).toContainText(/^cpu · relaxed-simd · /);
-  await expectStatus(/^cpu · no GPU: .*(swiftshader|unnamed adapter).* is a program · /i);
+  await expectStatus(/^cpu · no GPU: .*(swiftshader|unnamed adapter).* is a software renderer · /i);
   // As if it were none.
   await page.route("**/worker*.js", async (route) => {
     const response = await route.fetch();

@@ -81,7 +81,7 @@ const cases: Case[] = [
     "invalid_option",
     "a maker of workers where there are none",
     () => createEngine({ worker: () => new Worker("worker.js") }),
-    { option: "worker", expected: "true or false where there are no workers of the web" },
+    { option: "worker", expected: "true or false" },
   ],
   [
     "invalid_option",
@@ -160,6 +160,19 @@ const cases: Case[] = [
     "a tensor where a list is expected",
     () => attention().forward(X, { headMask: untyped(tensor([1, 0])) }),
     { option: "headMask", found: "an object", expected: "a list" },
+  ],
+  ["invalid_option", "no rule of a mask", () => new Mask(untyped(null)), { option: "mask", found: "null" }],
+  [
+    "invalid_tensor",
+    "a name too long for npz",
+    () => engine.writeTensors({ ["a".repeat(70_000)]: [1] }, "npz"),
+    { found: "a longer name" },
+  ],
+  [
+    "invalid_option",
+    "more tensors than npz may hold",
+    () => engine.writeTensors(Object.fromEntries(Array.from({ length: 65_001 }, (_, i) => [`t${i}`, [1]])), "npz"),
+    { option: "format", found: "npz", expected: "safetensors or json for more than 65000 tensors" },
   ],
   [
     "invalid_option",

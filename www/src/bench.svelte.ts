@@ -124,7 +124,7 @@ export class Bench {
   });
 
   readonly #engineOptions: () => Promise<EngineOptions>;
-  #engine: Engine | null = null;
+  #engine: Promise<Engine> | null = null;
   #base: Base | null = null;
   /** What it was made with. */
   #prepared: Prepared | null = null;
@@ -324,9 +324,13 @@ export class Bench {
     this.selection.set(place);
   }
 
-  async enterLesson(name: LessonName): Promise<void> {
-    const { LESSON } = await import("./lessons.ts");
+  /** False where its numbers and words could not be loaded. */
+  async enterLesson(name: LessonName): Promise<boolean> {
+    const loaded = await import("./lessons.ts").catch(() => null);
+    if (!loaded) return false;
+    const { LESSON } = loaded;
     this.open({ ...START, ...LESSON[name].start, lesson: { name, step: 0 } });
+    return true;
   }
 
   /** The lesson's next step; undo takes it back with what was done for it. */
@@ -395,7 +399,7 @@ export class Bench {
           if (isWhole) await this.#rebuild();
           await this.#remask();
           this.milliseconds = performance.now() - start;
-          this.info = this.#engine?.info ?? null;
+          this.info = (await this.#ready()).info;
         }
         if (part === "everything") this.#failed = null;
         this.#forgive();
@@ -436,7 +440,10 @@ export class Bench {
 
   // The next pass starts a fresh engine.
   #forget(): void {
-    this.#engine?.destroy();
+    this.#engine?.then(
+      (engine) => engine.destroy(),
+      () => {},
+    );
     this.#engine = null;
     this.#base = null;
     this.#prepared = null;
@@ -444,9 +451,16 @@ export class Bench {
   }
 
   async #ready(): Promise<Engine> {
-    this.#engine ??= await createEngine(await this.#engineOptions());
-    this.info = this.#engine.info;
-    return this.#engine;
+    this.#engine ??= this.#engineOptions().then(createEngine);
+    const starting = this.#engine;
+    try {
+      const engine = await starting;
+      this.info = engine.info;
+      return engine;
+    } catch (reason) {
+      if (this.#engine === starting) this.#engine = null;
+      throw reason;
+    }
   }
 
   async #rebuild(): Promise<void> {

@@ -31,7 +31,7 @@ export function listenInFrame(bench: Bench, { speak, dress }: Page): void {
   };
 
   addEventListener("message", ({ source, data }) => {
-    if (source !== parent || typeof data?.attnscope !== "object") return;
+    if (source !== parent || !data?.attnscope || typeof data.attnscope !== "object") return;
     const { state, language, theme } = data.attnscope;
     if (typeof state === "string") void open(state);
     const spoken = language === null ? preferredLanguage() : LANGUAGES.find(({ value }) => value === language)?.value;

@@ -92,7 +92,7 @@ const WORDS: Record<string, number> = {
   "-∞": -Infinity,
 };
 
-const spelled = (typed: string) => typed.trim().replace("−", "-").toLowerCase();
+const spelled = (typed: string) => typed.trim().replaceAll("−", "-").toLowerCase();
 
 /** The number that was typed in digits, as a float32; NaN for none. */
 function fromDigits(typed: string): number {

@@ -1,10 +1,10 @@
-import type { Engine, Mask, Tensor, Trace } from "attnscope";
+import type { EmptyRow, Engine, Mask, Tensor, Trace } from "attnscope";
 import { ALL_SEEDED, INPUTS, inputOf, type Kind, type Matrices, type Matrix, weightsOf } from "./matrices.ts";
 import { type Model, makeModel } from "./model.ts";
 import type { Base, Side } from "./picture.ts";
 import { readableHeads } from "./readable-heads.ts";
 import { Refusal } from "./refusal.ts";
-import type { EmptyRow, Fill } from "./state.ts";
+import type { Fill } from "./state.ts";
 import { buildOf, problemsIn, type Typed, typedNumbers } from "./typed.ts";
 
 /** What passes are asked for. */

@@ -1,4 +1,4 @@
-import type { Activation, Mask, Tensor, TorchConvention } from "attnscope";
+import type { Activation, EmptyRow, Mask, Tensor, TorchConvention } from "attnscope";
 import {
   dictName,
   type InputName,
@@ -11,7 +11,7 @@ import {
 } from "./matrices.ts";
 import { parseNumber, writeNumber } from "./number-grid.ts";
 import type { Picture } from "./picture.ts";
-import type { EmptyRow, Fill } from "./state.ts";
+import type { Fill } from "./state.ts";
 
 export interface ProgramOptions {
   readonly picture: Picture;

@@ -1,19 +1,12 @@
 import type { StateDict, Tensor } from "attnscope";
-import { dictName, type Kind, parametersOf } from "./matrices.ts";
+import { dictName, parametersOf } from "./matrices.ts";
+import type { Sizes } from "./picture.ts";
+import type { Build } from "./typed.ts";
 
 /** What each of the readable heads looks at. */
 type HeadRole = "previous" | "first" | "same" | "even";
 
 const ROLES: readonly HeadRole[] = ["previous", "first", "same", "even"];
-
-interface Sizes {
-  readonly dModel: number;
-  readonly nHeads: number;
-  readonly dK: number;
-  readonly dV: number;
-  /** Of blocks. */
-  readonly dFf: number;
-}
 
 /** Embeddings and weights with which attention itself does what the roles say. */
 export interface ReadableModel {
@@ -25,12 +18,6 @@ export interface ReadableModel {
   readonly weights: StateDict;
   /** A name for each column of the input and the output. */
   readonly features: readonly string[];
-}
-
-/** What a readable model is built as. */
-export interface Build {
-  readonly kind: Kind;
-  readonly nLayers: number;
 }
 
 const ONE_HOT_LIMIT = 16;

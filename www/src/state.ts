@@ -1,4 +1,4 @@
-import type { Activation, Place, Stage, TorchConvention } from "attnscope";
+import type { Activation, EmptyRow, Place, Stage, TorchConvention } from "attnscope";
 import type { ScaleKind } from "attnscope/views";
 import { type Matrices, MOST_LAYERS, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
@@ -7,11 +7,10 @@ import { flag, list, oneOf, orNull, type Reader, record, text, Unreadable, whole
 
 export type Source = "readable" | "torch" | "own";
 /** What computes: multi-head attention by itself, or a stack of transformer blocks. */
-export type Model = "attention" | "blocks";
+export type ModelKind = "attention" | "blocks";
 export type NormPlace = "after" | "before";
 export type Draw = "rand" | "randn";
 export type Fill = "-1e9" | "-inf";
-export type EmptyRow = "nan" | "zero";
 export type Comparing = "with" | "without" | "difference" | "all";
 
 /** Three ways to look at a stage that leads from queries to keys. */
@@ -36,7 +35,7 @@ export interface Numbers {
   readonly dV: string;
   /** The factor of the scores; nothing for 1 / √d_k. */
   readonly scale: string;
-  readonly model: Model;
+  readonly model: ModelKind;
   readonly nLayers: string;
   /** Nothing for 4 d_model. */
   readonly dFf: string;

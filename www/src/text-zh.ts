@@ -334,7 +334,7 @@ export const zh: Text = {
 
   inspector: "这个数是怎么来的",
   program: "用 PyTorch 得到同样的数",
-  programTooLong: "自己的数太多，无法全部写出。",
+  programTooLong: "内容太长，无法写成代码。",
   folded: (numbers) => `… ${numbers} 个数`,
   foldedNote: "长列表已折叠；复制得到的是全部内容。",
   copy: "复制",

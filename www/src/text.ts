@@ -66,7 +66,7 @@ export const en = {
   openState: "Open",
   dismiss: "Dismiss",
   unreadable: {
-    damaged: () => "This cannot be read: it is damaged, or no state of this page.",
+    damaged: () => "This cannot be read: it is damaged, or not a saved state of this page.",
     too_large: () => "This cannot be opened: it is too large.",
     newer: () => "This was made by a newer version of the page.",
     wrong_value: (path) => `This cannot be opened: ${path} is out of range or of the wrong kind.`,
@@ -94,8 +94,8 @@ export const en = {
   removeToken: "Remove it",
   repeatLine: "Repeat the whole line",
   notArranged: {
-    empty: "The last token stays: a line has one at least.",
-    joined: "These tokens cannot stand so: side by side they would be read as others.",
+    empty: "A line needs at least one token.",
+    joined: "These tokens cannot stand side by side: together they would be read as other tokens.",
     too_long: "The line would be longer than 20,000 characters.",
   } satisfies Record<Unarranged, string> as Record<Unarranged, string>,
   lineCut: (kept: number, count: number | null) =>
@@ -279,7 +279,7 @@ export const en = {
   effect: "What the mask did",
   effectOfPair: "What changes from A to B",
   freedByHead: (rows: number) => `Freed, of ${rows} a head`,
-  gains: "Cells that got the most",
+  gains: "Largest gains",
   gain: (head: string, query: string, key: string) => `${head}, ${query} → ${key}`,
   noGains: "none",
   moved: "How far each output moved",
@@ -347,7 +347,7 @@ export const en = {
   removeRule: (rule: string) => `Remove ${rule}`,
   paintFor: "Paint",
   allHeads: "all heads",
-  maskGrid: (heads: string) => `Mask for ${heads}: rows are queries, columns are keys; the space bar turns a cell over`,
+  maskGrid: (heads: string) => `Mask for ${heads}: rows are queries, columns are keys; the space bar toggles a cell`,
   maskCell: (query: string, key: string, allowed: boolean) =>
     `query ${query}, key ${key}, ${allowed ? "may attend" : "hidden"}`,
   fill: "Hidden scores become",
@@ -361,7 +361,7 @@ export const en = {
 
   inspector: "How this number is made",
   program: "The same numbers in PyTorch",
-  programTooLong: "There are too many numbers of one's own to write them all out.",
+  programTooLong: "This is too long to write out as code.",
   folded: (numbers: string) => `… ${numbers} numbers`,
   foldedNote: "Long lists are folded; what you copy is whole.",
   copy: "Copy",
@@ -385,17 +385,17 @@ export const en = {
       return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
     if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
     if (code === "too_many_tokens")
-      return `${found} tokens are more than the page can show. The picture is that of the last sentence.`;
+      return `${found} tokens are more than the page can show. The picture still shows the last sentence.`;
     if (code === "not_a_number") return `“${found}” is not a number.`;
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
-    if (code === "no_tokens") return "Type at least one word. The picture is that of the last sentence.";
+    if (code === "no_tokens") return "Type at least one word. The picture still shows the last sentence.";
     if (code === "not_divisible")
       return `d_model ${found} is not divisible by ${count} heads: choose another size, or give d_k and d_v.`;
     if (code === "more_than_tokens") return `“${found}” is more than the ${count} tokens there are.`;
     if (code === "no_such_token") return `There is no token ${found}: the last is ${(count ?? 1) - 1}.`;
     if (code === "too_large" && needed !== undefined)
-      return `This needs ${(needed / 2 ** 30).toFixed(1)} GiB, more than a page may take. The picture is that of before.`;
+      return `This needs ${(needed / 2 ** 30).toFixed(1)} GiB, more than a page may take. The picture is unchanged.`;
     if (code === "engine_crashed")
       return "The engine stopped and is started anew with the next change. Nothing is lost.";
     return message;

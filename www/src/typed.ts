@@ -10,15 +10,18 @@ export interface Typed {
   readonly numbers: Numbers;
 }
 
+/** What a model is built as. */
+export interface Build {
+  readonly kind: Kind;
+  readonly nLayers: number;
+}
+
 /**
  * What is to compute.
  *
  * @throws Refusal
  */
-export function buildOf(
-  { model, nLayers }: Numbers,
-  isCross: boolean,
-): { readonly kind: Kind; readonly nLayers: number } {
+export function buildOf({ model, nLayers }: Numbers, isCross: boolean): Build {
   if (model === "attention") return { kind: "attention", nLayers: 1 };
   return { kind: isCross ? "decoder" : "encoder", nLayers: whole("nLayers", nLayers, 1, LIMITS.nLayers) };
 }

@@ -3,7 +3,7 @@
 //!   xtask types        prints the TypeScript declarations of the types that cross into JavaScript
 
 use attnscope::analysis::{CellChange, HeadLabel, HeadPattern, MaskEffect, Moved, PatternScores};
-use attnscope::gpu_plan::{Binding, Buffer, Dispatch, GpuPlan, Read, Source};
+use attnscope::gpu_plan::{Binding, Buffer, Dispatch, GpuPlan, ReadBack, Source};
 use attnscope::{
     Activation, EmptyRow, ErrorCode, Explanation, ForwardOptions, Init, Mask, MaskAxes, MaskSize,
     MultiHeadAttentionOptions, NormKind, Operation, Positions, RemaskOptions, ScaledDotProductOptions, Stage,
@@ -82,7 +82,7 @@ fn types() -> String {
         Source,
         Dispatch,
         Binding,
-        Read
+        ReadBack
     );
     text
 }
