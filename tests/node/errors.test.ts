@@ -5,7 +5,7 @@ import {
   type Engine,
   type ErrorCode,
   type ErrorCodes,
-  type Mask,
+  Mask,
   mask,
   Trace,
   tensor,
