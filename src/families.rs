@@ -511,7 +511,7 @@ impl Reader<'_> {
             head * width + 2 * (at % half) + at / half
         });
         let tensor = picked(&tensor, &order.collect::<Vec<_>>());
-        Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect())
+        Ok(all_of(ours, tensor))
     }
 
     /// How many rows a parameter has.
@@ -525,7 +525,7 @@ impl Reader<'_> {
             _ => tensor,
         };
         match layout {
-            Layout::Same | Layout::Transposed => Ok(ours.into_iter().map(|ours| (ours, tensor.clone())).collect()),
+            Layout::Same | Layout::Transposed => Ok(all_of(ours, tensor)),
             Layout::Fused | Layout::FusedTransposed | Layout::FusedByHead => {
                 let parts: Vec<usize> = ours.iter().map(|ours| self.rows(ours)).collect();
                 if parts.iter().sum::<usize>() != tensor.shape[0] {
@@ -552,6 +552,12 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// One tensor under each of the names; copied only where there are several.
+fn all_of(names: Vec<String>, tensor: Tensor) -> StateDict {
+    let copies = std::iter::repeat_n(tensor, names.len());
+    names.into_iter().zip(copies).collect()
 }
 
 fn transposed(tensor: Tensor) -> Tensor {

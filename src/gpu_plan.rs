@@ -6,7 +6,9 @@
 //! that it gives. Hidden scores of -infinity are the exception; the shaders know them by their bits.
 
 use crate::given::words;
-use crate::outline::{ALIGNMENT, BIAS, DISTANCES, Frame, NONE, OPEN, Outlined, OutlinedMask, Table, kind, operation};
+use crate::outline::{
+    ALIGNMENT, BIAS, DISTANCES, Frame, NO_TABLE, NONE, OPEN, Outlined, OutlinedMask, Table, kind, operation,
+};
 use crate::plain::Plain;
 
 /// The most workgroups along an axis, on every device.
@@ -634,7 +636,6 @@ const ROWS: u32 = 4;
 
 /// Some of the constants, for a binding that a shader does not read.
 const NOTHING: Binding = Binding { at: 0, buffer: 0, offset: 0, numbers: ALIGNMENT };
-const NO_TABLE: Table = Table { at: 0, numbers: 0, largest: 0.0 };
 
 /// A table as a shader sees it.
 fn seen(table: &Table) -> Binding {
@@ -730,6 +731,37 @@ mod tests {
     use crate::torch::Generator;
     use crate::trace::{Plan, Stage};
     use crate::transformer::{Memory, Transformer};
+
+    #[test]
+    fn the_shaders_have_the_same_constants() {
+        let score = include_str!("shaders/score.wgsl");
+        let elementwise = include_str!("shaders/elementwise.wgsl");
+        let attention = include_str!("shaders/attention.wgsl");
+        let softmax = include_str!("shaders/softmax.wgsl");
+        for (shader, name, number) in [
+            (score, "OPEN", OPEN),
+            (score, "RUNS", RUNS),
+            (score, "BITS", BITS),
+            (score, "NO_BIAS", NO_BIAS),
+            (score, "BIAS", BIAS),
+            (score, "DISTANCES", DISTANCES),
+            (elementwise, "SUM", operation::SUM),
+            (elementwise, "PRODUCT", operation::PRODUCT),
+            (elementwise, "SCALED", operation::SCALED),
+            (elementwise, "SOFTCAP", operation::SOFTCAP),
+            (elementwise, "RELU", operation::RELU),
+            (elementwise, "GELU", operation::GELU),
+            (elementwise, "GELU_TANH", operation::GELU_TANH),
+            (elementwise, "SILU", operation::SILU),
+            (attention, "QUERIES", QUERIES),
+            // As many at a time, twice.
+            (attention, "COLUMNS", MOST_COLUMNS / 2),
+            (attention, "PARTS", 2),
+            (softmax, "ROWS", ROWS),
+        ] {
+            assert!(shader.contains(&format!("const {name} = {number}u;")), "{name}");
+        }
+    }
 
     const DEFAULT: u64 = 128 << 20;
     const MAX_BYTES: usize = 1 << 30;

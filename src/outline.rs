@@ -182,7 +182,8 @@ impl Outline {
     }
 }
 
-const NO_TABLE: Table = Table { at: 0, numbers: 0, largest: 0.0 };
+/// No numbers.
+pub(crate) const NO_TABLE: Table = Table { at: 0, numbers: 0, largest: 0.0 };
 const NO_MASK: OutlinedMask = OutlinedMask {
     kind: OPEN,
     batches: 1,

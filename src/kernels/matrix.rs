@@ -19,7 +19,7 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// Where the view reaches past the data.
     pub fn new(data: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
-        assert!((rows - 1) * row_stride + columns <= data.len(), "a matrix view reaches past its data");
+        assert!(rows.saturating_sub(1) * row_stride + columns <= data.len(), "a matrix view reaches past its data");
         Self { data, rows, columns, row_stride, column_stride: 1 }
     }
 
