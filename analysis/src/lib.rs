@@ -49,7 +49,7 @@ pub fn mask_effect(inputs: &Array) -> Thrown<JsValue> {
     let given = tensors_in(inputs)?;
     let [Some(before), Some(after)] = &given[..] else { unreachable!("they are given") };
     let effect = analysis::mask_effect(before, after).map_err(throw)?;
-    Ok(object(&[
+    Ok(object([
         ("change", tensor_out(&effect.change)),
         ("freed", tensor_out(&effect.freed)),
         ("freedByHead", tensor_out(&effect.freed_by_head)),

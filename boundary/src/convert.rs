@@ -55,11 +55,11 @@ pub fn list(numbers: &[usize]) -> Array {
 }
 
 /// A plain object with these properties.
-pub fn object(entries: &[(&str, JsValue)]) -> JsValue {
+pub fn object<'a>(entries: impl IntoIterator<Item = (&'a str, JsValue)>) -> JsValue {
     let object = Object::new();
     for (name, value) in entries {
         // Setting a property of a plain object does not fail.
-        let _ = Reflect::set(&object, &(*name).into(), value);
+        let _ = Reflect::set(&object, &name.into(), &value);
     }
     object.into()
 }
@@ -72,14 +72,7 @@ pub fn plain(value: impl Into<Plain>) -> JsValue {
             Plain::Number(number) => number.into(),
             Plain::Text(text) => text.into(),
             Plain::List(list) => list.into_iter().map(given).collect::<Array>().into(),
-            Plain::Object(fields) => {
-                let object = Object::new();
-                for (name, value) in fields {
-                    // Setting a property of a plain object does not fail.
-                    let _ = Reflect::set(&object, &name.into(), &given(value));
-                }
-                object.into()
-            }
+            Plain::Object(fields) => object(fields.into_iter().map(|(name, value)| (name, given(value)))),
         }
     }
     given(value.into())

@@ -16,7 +16,7 @@ pub fn plan(outline: &[u32], tables: usize, most_bytes: f64) -> Thrown<JsValue> 
     Ok(match gpu_plan::plan(frame, &steps, tables, most_bytes as u64) {
         Err(why) => why.into(),
         Ok(plan) => {
-            let sizes = object(&[("sizes", Uint32Array::from(&plan.sizes[..]).into())]);
+            let sizes = object([("sizes", Uint32Array::from(&plan.sizes[..]).into())]);
             Object::assign(&plain(plan).into(), sizes.unchecked_ref()).into()
         }
     })
