@@ -1,6 +1,6 @@
 import { headColor } from "./head-colors.ts";
 import { type HeadsOptions, hasNegative, isHidden, placeIn, sizesOf, weightAt, writeWeight } from "./heads.ts";
-import { shortLabel, textWidth } from "./labels.ts";
+import { shortLabel, shortText, textWidth } from "./labels.ts";
 import { type Colors, HATCH, node, type Part, text } from "./svg.ts";
 import { visible } from "./visible.ts";
 
@@ -33,7 +33,8 @@ export function barsSvg(options: HeadsOptions, { dark, ink }: Colors): Part {
     const x = left + head * COLUMN;
     const zero = isSigned ? x + ROOM / 2 : x;
     content.push(node("rect", { x, y: HEADING - 17, width: 9, height: 9, fill }));
-    content.push(text(titles[head]?.name ?? "", { x: x + 14, y: HEADING - 8 }));
+    const { name = "", note = "" } = titles[head] ?? {};
+    content.push(text(shortText(`${name} ${note}`.trim(), 20), { x: x + 14, y: HEADING - 8 }));
     for (let key = 0; key < keys; key++) {
       const value = weightAt(options, head, query, key);
       const y = HEADING + (key + 0.5) * PITCH;

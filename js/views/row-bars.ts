@@ -161,7 +161,8 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
       context.fillRect(left, HEADING - 15, 9, 9);
       context.fillStyle = theme.ink;
       style(head === on.column);
-      const text = shorten(context, titles[head]?.name || "", at.columnWidth - 14 - GAP);
+      const { name = "", note = "" } = titles[head] ?? {};
+      const text = shorten(context, `${name} ${note}`.trim(), at.columnWidth - 14 - GAP);
       context.fillText(text, left + 14, HEADING - 10);
     }
     context.restore();

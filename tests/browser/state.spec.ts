@@ -88,6 +88,29 @@ test("what cannot be used is still there after a reload, with all that is right"
   await expect(page.getByTestId("head-grid").locator("figcaption")).toHaveCount(2);
 });
 
+const REFUSED: Record<string, object> = {
+  "no words": { sentence: "" },
+  "no words for the keys": { keySentence: " " },
+  "no number of heads": { numbers: { source: "torch", nHeads: "abc" } },
+  "heads that do not divide the width": { numbers: { source: "torch", nHeads: "3", dModel: "16" } },
+  "a seed that is none": { numbers: { source: "own", seed: "x" } },
+  "a scale that is none": { numbers: { source: "torch", scale: "x" } },
+  "no number of layers": { numbers: { source: "readable", model: "blocks", nLayers: "" } },
+  "a window that is none": {
+    masks: [{ terms: [{ rule: "window", join: "and", isNegated: false }], numbers: { before: "abc" } }],
+  },
+};
+for (const [what, part] of Object.entries(REFUSED)) {
+  test(`a page that opens with ${what} has a picture all the same, and says what is wrong`, async ({ page }) => {
+    await page.goto(`/?refused#${link({ attnscope: 1, ...part })}`);
+    await expect(page.getByTestId("strip")).toBeVisible();
+    await expect(page.locator("[data-testid=head-grid] figcaption").first()).toBeVisible();
+    await expect(page.locator("[aria-invalid=true]").first()).toBeVisible();
+    await expect(page.getByTestId("inspector").locator("[data-value]").first()).toBeVisible();
+    await expect(page.getByTestId("status")).toContainText("ms");
+  });
+}
+
 test("undo and redo for everything, typing as one step", async ({ page }) => {
   const toolbar = page.getByTestId("toolbar");
   const undo = toolbar.getByRole("button", { name: "Undo" });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Selection } from "../../js/selection.ts";
+import { barsSvg } from "../../js/views/bars-svg.ts";
 import { type HeatOptions, resolve } from "../../js/views/heat-picture.ts";
 import { legendSvg } from "../../js/views/legend-svg.ts";
 import { linesSvg } from "../../js/views/lines-svg.ts";
@@ -92,4 +93,33 @@ test("lines of two heads", async () => {
     colors,
   );
   await expect(pictureOf("lines", parts, colors)).toMatchFileSnapshot("svg/lines.svg");
+});
+
+test("bars of a head that is switched off say so", () => {
+  const bars = barsSvg(
+    {
+      values: { data: Float32Array.from([...WEIGHTS, ...WEIGHTS]), shape: [2, 4, 3] },
+      rowLabels: QUERIES,
+      columnLabels: KEYS,
+      titles: [
+        { name: "head 1", note: "" },
+        { name: "head 2", note: "off · previous token 0.94" },
+      ],
+      selection: new Selection({ query: 1 }),
+      label: "bars",
+      describe: () => "",
+    },
+    colorsOf(false),
+  );
+  const words = textsOf(pictureOf("bars", [bars], colorsOf(false))).map(({ words }) => words);
+  expect(words).toEqual(expect.arrayContaining(["head 1", "head 2 off · previo…"]));
+});
+
+test("a token is cut between what is read as one character, never inside", () => {
+  const family = "👩‍👩‍👧‍👦";
+  const accented = "e\u0301";
+  const rowLabels = [family, family.repeat(9), accented.repeat(20), "猫".repeat(20)];
+  const words = textsOf(heatSvg({ rowLabels })).map(({ words }) => words);
+  const cut = [`${family.repeat(4)}…`, `${accented.repeat(15)}…`, `${"猫".repeat(7)}…`];
+  expect(words).toEqual(expect.arrayContaining([family, ...cut]));
 });

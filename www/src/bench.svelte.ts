@@ -47,7 +47,7 @@ import {
   type Work,
 } from "./state.ts";
 import { type Placed, rearranged, tokenize, type Unarranged } from "./tokens.ts";
-import { buildOf, problemsIn } from "./typed.ts";
+import { buildOf, mended, problemsIn } from "./typed.ts";
 
 /** What has to be made again, each with all before it. */
 const STALE = ["nothing", "report", "masks", "everything"] as const;
@@ -466,7 +466,8 @@ export class Bench {
   async #rebuild(): Promise<void> {
     const engine = await this.#ready();
     const asked = { tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers, off: this.#off };
-    const prepared = await prepare(engine, asked, this.#prepared);
+    // What is refused leaves the picture as it is; where there is none yet, something is to be seen all the same.
+    const prepared = await prepare(engine, this.picture ? asked : mended(asked), this.#prepared);
     // Two large pictures are more than an engine holds.
     if (this.picture && isLarge(this.picture)) {
       this.#makeRoom();
@@ -481,7 +482,8 @@ export class Bench {
 
   async #remask(): Promise<void> {
     const base = this.#base as Base;
-    const { masks } = this.work;
+    const sound = (mask: MaskState) => (problemsInMask(mask).length > 0 ? { ...mask, numbers: NO_MASK.numbers } : mask);
+    const masks = this.picture ? this.work.masks : this.work.masks.map(sound);
     const second = masks[1] ?? masks[0] ?? NO_MASK;
     // Made before either is run, so that a wrong number in one leaves both as they were.
     const size = { nQ: base.tokens.length, nK: base.keyTokens.length, nHeads: base.nHeads };

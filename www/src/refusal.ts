@@ -3,7 +3,7 @@ import { isTooLarge, parseNumber } from "./number-grid.ts";
 import type { RuleNumbers } from "./state.ts";
 
 /** The fields of the state's numbers that a number is typed into. */
-const NUMBER_FIELDS = ["seed", "nHeads", "dModel", "dK", "dV", "scale", "nLayers", "dFf"] as const;
+export const NUMBER_FIELDS = ["seed", "nHeads", "dModel", "dK", "dV", "scale", "nLayers", "dFf"] as const;
 
 export type NumberName = (typeof NUMBER_FIELDS)[number];
 

@@ -236,6 +236,8 @@ export const zh: Text = {
   },
   look: "看法",
   looks: { matrix: "矩阵", lines: "连线", bars: "条形" },
+  linesNote: "其他查询的较弱连线不画出。",
+  notAnalysed: "权重太多，不再计算各头的作用和掩码的影响。",
   linesLabel: (stage) => `${stage}：从查询到键的连线；行为查询，列为键`,
   barsLabel: (stage) => `所选查询的${stage}：条形；行为键，列为头`,
   scale: "颜色",
@@ -356,10 +358,10 @@ export const zh: Text = {
   problem: ({ field, code, message, found, range, needed, count }) => {
     if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
     if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
-    if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中仍是上一个句子。`;
+    if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。在此之前，图中是另一个句子。`;
     if (code === "not_a_number") return `“${found}”不是数。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
-    if (code === "no_tokens") return "请至少输入一个词。图中仍是上一个句子。";
+    if (code === "no_tokens") return "请至少输入一个词。在此之前，图中是另一个句子。";
     if (code === "not_divisible") return `d_model ${found} 不能被头数 ${count} 整除：请换个大小，或填写 d_k 与 d_v。`;
     if (code === "more_than_tokens") return `“${found}”多于现有的 ${count} 个词元。`;
     if (code === "no_such_token") return `没有编号为 ${found} 的词元：最后一个是 ${(count ?? 1) - 1}。`;

@@ -262,6 +262,8 @@ export const en = {
   } as Compared,
   look: "Look",
   looks: { matrix: "matrix", lines: "lines", bars: "bars" },
+  linesNote: "Faint lines of other queries are left out.",
+  notAnalysed: "These are too many weights to say what each head does and what the mask did.",
   linesLabel: (stage: string) => `${stage} as lines from queries to keys: rows are queries, columns are keys`,
   barsLabel: (stage: string) => `${stage} of the selected query as bars: rows are keys, columns are heads`,
   scale: "Colours",
@@ -385,11 +387,11 @@ export const en = {
       return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
     if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
     if (code === "too_many_tokens")
-      return `${found} tokens are more than the page can show. The picture still shows the last sentence.`;
+      return `${found} tokens are more than the page can show. Until then the picture shows another sentence.`;
     if (code === "not_a_number") return `“${found}” is not a number.`;
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
-    if (code === "no_tokens") return "Type at least one word. The picture still shows the last sentence.";
+    if (code === "no_tokens") return "Type at least one word. Until then the picture shows another sentence.";
     if (code === "not_divisible")
       return `d_model ${found} is not divisible by ${count} heads: choose another size, or give d_k and d_v.`;
     if (code === "more_than_tokens") return `“${found}” is more than the ${count} tokens there are.`;

@@ -1,6 +1,7 @@
 import type { Kind } from "./matrices.ts";
-import { decimal, type Problem, Refusal, readEach, refusedBy, whole } from "./refusal.ts";
-import { LIMITS, type Numbers } from "./state.ts";
+import { decimal, type Field, NUMBER_FIELDS, type Problem, Refusal, readEach, refusedBy, whole } from "./refusal.ts";
+import { LIMITS, type Numbers, START } from "./state.ts";
+import { tokenize } from "./tokens.ts";
 
 /** The lines and the numbers that a pass is made of, as they were typed. */
 export interface Typed {
@@ -84,4 +85,18 @@ export function problemsIn(typed: Typed): readonly Problem[] {
       numbers: () => (numbers.source === "readable" ? buildOf(numbers, otherTokens !== null) : typedNumbers(typed)),
     }),
   );
+}
+
+/** What can be computed in place of what cannot: the lines and the numbers that a new page has where those that were typed are refused. */
+export function mended<Asked extends Typed>(typed: Asked): Asked {
+  const refused = new Set<Field>(problemsIn(typed).map(({ field }) => field));
+  const { tokens, otherTokens, numbers } = typed;
+  // The numbers depend on each other.
+  const fields = NUMBER_FIELDS.some((field) => refused.has(field)) ? NUMBER_FIELDS : [];
+  return {
+    ...typed,
+    tokens: refused.has("sentence") ? tokenize(START.sentence) : tokens,
+    otherTokens: refused.has("keySentence") ? tokenize(START.sentence) : otherTokens,
+    numbers: { ...numbers, ...Object.fromEntries(fields.map((field) => [field, START.numbers[field]])) },
+  };
 }
