@@ -7,7 +7,7 @@ import { visible } from "./visible.ts";
 const PITCH = 22;
 const BAR = 12;
 const GAP = 8;
-const HEADING = 40;
+const HEADING = 54;
 const ROOM = 96;
 const COLUMN = ROOM + 64;
 
@@ -32,9 +32,9 @@ export function barsSvg(options: HeadsOptions, { dark, ink }: Colors): Part {
     const fill = headColor(head, dark);
     const x = left + head * COLUMN;
     const zero = isSigned ? x + ROOM / 2 : x;
-    content.push(node("rect", { x, y: HEADING - 17, width: 9, height: 9, fill }));
+    content.push(node("rect", { x, y: HEADING - 31, width: 9, height: 9, fill }));
     const { name = "", note = "" } = titles[head] ?? {};
-    content.push(text(shortText(`${name} ${note}`.trim(), 20), { x: x + 14, y: HEADING - 8 }));
+    content.push(text(name, { x: x + 14, y: HEADING - 22 }), text(shortText(note, 20), { x: x + 14, y: HEADING - 8 }));
     for (let key = 0; key < keys; key++) {
       const value = weightAt(options, head, query, key);
       const y = HEADING + (key + 0.5) * PITCH;

@@ -28,7 +28,7 @@ interface BarsLayout extends Layout {
 
 const PITCH = 24;
 const BAR = 12;
-const HEADING = 40;
+const HEADING = 54;
 const MOST_HEIGHT = 620;
 const GAP = 8;
 const NARROWEST = 112;
@@ -158,12 +158,15 @@ export function rowBars(element: HTMLElement, start: HeadsOptions): PictureView<
       const left = at.left + head * at.columnWidth - x;
       context.globalAlpha = 1;
       context.fillStyle = headColor(head, theme.dark);
-      context.fillRect(left, HEADING - 15, 9, 9);
+      context.fillRect(left, HEADING - 29, 9, 9);
       context.fillStyle = theme.ink;
-      style(head === on.column);
       const { name = "", note = "" } = titles[head] ?? {};
-      const text = shorten(context, `${name} ${note}`.trim(), at.columnWidth - 14 - GAP);
-      context.fillText(text, left + 14, HEADING - 10);
+      const write = (text: string, up: number) =>
+        context.fillText(shorten(context, text, at.columnWidth - 14 - GAP), left + 14, HEADING - up);
+      style(head === on.column);
+      write(name, 24);
+      style(false);
+      write(note, 10);
     }
     context.restore();
 
