@@ -1,5 +1,5 @@
 import { expect, type Page } from "@playwright/test";
-import { choose, head, said, test } from "./bench.ts";
+import { choose, head, said, test, visit } from "./bench.ts";
 
 const captions = (page: Page) => page.getByTestId("head-grid").locator("figcaption");
 const played = (page: Page, name: string) =>
@@ -83,4 +83,18 @@ test("heads are sorted by entropy, and stay the heads they are", async ({ page }
   expect(label).toMatch(/^head 2/);
   await page.keyboard.press("Control+z");
   await expect(captions(page).first()).toContainText("head 1");
+});
+
+test("a picture of too many weights to be analysed says so, and which head is off", async ({ page }) => {
+  await visit(page, {
+    attnscope: 1,
+    sentence: "a ".repeat(1030),
+    numbers: { source: "torch", nHeads: "16", dModel: "32" },
+    heads: { off: [1] },
+  });
+  await expect(page.getByTestId("story")).toHaveText(/^These are too many weights/, { timeout: 30_000 });
+  await expect(captions(page).first()).toHaveText("head 1");
+  await expect(captions(page).nth(1)).toHaveText(/^head 2\s*off$/);
+  await expect(played(page, "average")).toBeVisible();
+  await expect(played(page, "by entropy")).toHaveCount(0);
 });

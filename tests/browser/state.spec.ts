@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { deflateRawSync } from "node:zlib";
 import { expect, type Page } from "@playwright/test";
-import { centre, choose, head, link, maskGrid, rule, said, test } from "./bench.ts";
+import { centre, choose, head, link, maskGrid, rule, said, test, visit } from "./bench.ts";
 
 /** The address once it holds what is on the page now. */
 async function settled(page: Page): Promise<string> {
@@ -96,16 +96,21 @@ const REFUSED: Record<string, object> = {
   "a seed that is none": { numbers: { source: "own", seed: "x" } },
   "a scale that is none": { numbers: { source: "torch", scale: "x" } },
   "no number of layers": { numbers: { source: "readable", model: "blocks", nLayers: "" } },
+  "more than a page may take": {
+    sentence: "a ".repeat(4000),
+    numbers: { source: "torch", nHeads: "256", dModel: "256" },
+  },
   "a window that is none": {
     masks: [{ terms: [{ rule: "window", join: "and", isNegated: false }], numbers: { before: "abc" } }],
   },
 };
 for (const [what, part] of Object.entries(REFUSED)) {
   test(`a page that opens with ${what} has a picture all the same, and says what is wrong`, async ({ page }) => {
-    await page.goto(`/?refused#${link({ attnscope: 1, ...part })}`);
+    await visit(page, { attnscope: 1, ...part });
     await expect(page.getByTestId("strip")).toBeVisible();
     await expect(page.locator("[data-testid=head-grid] figcaption").first()).toBeVisible();
     await expect(page.locator("[aria-invalid=true]").first()).toBeVisible();
+    await expect(page.getByRole("alert").first()).toHaveText(/\S/);
     await expect(page.getByTestId("inspector").locator("[data-value]").first()).toBeVisible();
     await expect(page.getByTestId("status")).toContainText("ms");
   });

@@ -134,6 +134,8 @@ export class Bench {
   #passesOf: Base | null = null;
   /** The work that the picture shows. */
   #shown: Work | null = null;
+  /** Whether there was to be a first picture of more than an engine holds. */
+  #isTooMuch = false;
   #cancelledTo = $state.raw<Work | null>(null);
   #stale: Stale = "nothing";
   #busy = false;
@@ -152,6 +154,7 @@ export class Bench {
     $effect(() => {
       void [this.tokens, this.#keyTokens, this.#numbers, this.#off];
       this.#failed = null;
+      this.#isTooMuch = false;
       this.#request("everything");
     });
     $effect(() => {
@@ -401,7 +404,7 @@ export class Bench {
           this.milliseconds = performance.now() - start;
           this.info = (await this.#ready()).info;
         }
-        if (part === "everything") this.#failed = null;
+        if (part === "everything" && !this.#isTooMuch) this.#failed = null;
         this.#forgive();
         if (this.#failed === null) this.#shown = work;
         // The memory of an engine never shrinks: after a large picture a smaller one gets a fresh engine.
@@ -420,6 +423,10 @@ export class Bench {
         // Of what is there no more nothing is to be said.
         if (this.#stale !== "everything") this.#failed = problem;
         if (this.#stale !== "nothing") this.#forgive();
+        if (problem.code === "too_large" && !this.picture && !this.#isTooMuch) {
+          this.#isTooMuch = true;
+          this.#stale = "everything";
+        }
         if (problem.code === "engine_crashed") this.#forget();
       }
     }
@@ -467,7 +474,9 @@ export class Bench {
     const engine = await this.#ready();
     const asked = { tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers, off: this.#off };
     // What is refused leaves the picture as it is; where there is none yet, something is to be seen all the same.
-    const prepared = await prepare(engine, this.picture ? asked : mended(asked), this.#prepared);
+    const start = { ...asked, tokens: tokenize(START.sentence), otherTokens: null, numbers: START.numbers };
+    const instead = this.#isTooMuch ? start : mended(asked);
+    const prepared = await prepare(engine, this.picture ? asked : instead, this.#prepared);
     // Two large pictures are more than an engine holds.
     if (this.picture && isLarge(this.picture)) {
       this.#makeRoom();

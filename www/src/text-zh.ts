@@ -366,7 +366,7 @@ export const zh: Text = {
     if (code === "more_than_tokens") return `“${found}”多于现有的 ${count} 个词元。`;
     if (code === "no_such_token") return `没有编号为 ${found} 的词元：最后一个是 ${(count ?? 1) - 1}。`;
     if (code === "too_large" && needed !== undefined)
-      return `这需要 ${(needed / 2 ** 30).toFixed(1)} GiB，超过本页可用的内存。图中仍是之前的结果。`;
+      return `这需要 ${(needed / 2 ** 30).toFixed(1)} GiB，超过本页可用的内存。图中显示的是较小的内容。`;
     if (code === "engine_crashed") return "引擎已停止，下一次修改时会重新启动。没有丢失任何内容。";
     if (code === "invalid_option") return `${field} 不能为“${found}”。`;
     return `引擎未能计算（${message}）`;

@@ -397,7 +397,7 @@ export const en = {
     if (code === "more_than_tokens") return `“${found}” is more than the ${count} tokens there are.`;
     if (code === "no_such_token") return `There is no token ${found}: the last is ${(count ?? 1) - 1}.`;
     if (code === "too_large" && needed !== undefined)
-      return `This needs ${(needed / 2 ** 30).toFixed(1)} GiB, more than a page may take. The picture is unchanged.`;
+      return `This needs ${(needed / 2 ** 30).toFixed(1)} GiB, more than a page may take. The picture shows something smaller.`;
     if (code === "engine_crashed")
       return "The engine stopped and is started anew with the next change. Nothing is lost.";
     return message;
