@@ -31,6 +31,8 @@ async function walkRow(page: Page, number: number, tokens: number) {
     await expect(async () => {
       expect((await inspected(page, "weights")).toFixed(2)).toBe(spoken.slice(spoken.lastIndexOf(", ") + 2));
     }).toPass();
+    // Two digits may be another cell's too: its numbers come a frame after its name.
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
     cells.push({ said: spoken, scaled: await inspected(page, "scaled"), weight: await inspected(page, "weights") });
   }
   return cells;
