@@ -43,7 +43,8 @@ export interface EngineOptions {
   backend?: BackendOption | undefined;
   /**
    * Whether the engine lives in a worker; default true in browsers, and false in Node.js, where a pass then blocks the thread that asks.
-   * A function makes the worker, which runs `attnscope/worker`: for a page that is one file, and for bundlers that do not follow `new URL(..., import.meta.url)`.
+   * A function makes the worker, which runs `attnscope/worker`: for a page that is one file, and for bundlers that do not follow
+   * `new URL(..., import.meta.url)`.
    */
   worker?: boolean | (() => Worker) | undefined;
   /**

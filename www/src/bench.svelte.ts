@@ -25,7 +25,7 @@ import {
 } from "./matrices.ts";
 import { atSize, ofRows } from "./number-grid.ts";
 import type { Painted } from "./painted.ts";
-import { type Prepared, pass, prepare, remask } from "./passes.ts";
+import { type Asked, type Prepared, pass, prepare, remask } from "./passes.ts";
 import { type Base, isLarge, type Picture } from "./picture.ts";
 import { placeOf } from "./place.svelte.ts";
 import { readableHeads } from "./readable-heads.ts";
@@ -134,7 +134,7 @@ export class Bench {
   #passesOf: Base | null = null;
   /** The work that the picture shows. */
   #shown: Work | null = null;
-  /** Whether there was to be a first picture of more than an engine holds. */
+  /** Whether what was to be the first picture is more than an engine holds. */
   #isTooMuch = false;
   #cancelledTo = $state.raw<Work | null>(null);
   #stale: Stale = "nothing";
@@ -470,13 +470,17 @@ export class Bench {
     }
   }
 
+  /** What is refused leaves the picture as it is; where there is none yet, something is to be seen all the same. */
+  get #asked(): Asked {
+    const asked = { tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers, off: this.#off };
+    if (this.picture) return asked;
+    if (!this.#isTooMuch) return mended(asked);
+    return { ...asked, tokens: tokenize(START.sentence), otherTokens: null, numbers: START.numbers };
+  }
+
   async #rebuild(): Promise<void> {
     const engine = await this.#ready();
-    const asked = { tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers, off: this.#off };
-    // What is refused leaves the picture as it is; where there is none yet, something is to be seen all the same.
-    const start = { ...asked, tokens: tokenize(START.sentence), otherTokens: null, numbers: START.numbers };
-    const instead = this.#isTooMuch ? start : mended(asked);
-    const prepared = await prepare(engine, this.picture ? asked : instead, this.#prepared);
+    const prepared = await prepare(engine, this.#asked, this.#prepared);
     // Two large pictures are more than an engine holds.
     if (this.picture && isLarge(this.picture)) {
       this.#makeRoom();

@@ -358,7 +358,7 @@ export const zh: Text = {
   problem: ({ field, code, message, found, range, needed, count }) => {
     if (code === "too_few_columns") return `独热要求 d_model 至少为 ${found}：每个不同的词元一列。`;
     if (code === "out_of_range" && range) return `“${found}”不在 ${range[0]} 到 ${range[1]} 之间。`;
-    if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。在此之前，图中是另一个句子。`;
+    if (code === "too_many_tokens") return `${found} 个词元超出了本页能显示的数量。图中是另一个句子。`;
     if (code === "not_a_number") return `“${found}”不是数。`;
     if (code === "not_whole") return found.trim() === "" ? "请输入整数。" : `“${found}”不是整数。`;
     if (code === "no_tokens") return "请至少输入一个词。在此之前，图中是另一个句子。";

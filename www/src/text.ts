@@ -387,7 +387,7 @@ export const en = {
       return `One-hot needs a d_model of at least ${found}: a column for each different token.`;
     if (code === "out_of_range" && range) return `“${found}” is not from ${range[0]} to ${range[1]}.`;
     if (code === "too_many_tokens")
-      return `${found} tokens are more than the page can show. Until then the picture shows another sentence.`;
+      return `${found} tokens are more than the page can show. The picture shows another sentence.`;
     if (code === "not_a_number") return `“${found}” is not a number.`;
     if (code === "not_whole")
       return found.trim() === "" ? "Enter a whole number." : `“${found}” is not a whole number.`;
