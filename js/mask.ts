@@ -116,7 +116,7 @@ export const mask = {
   /** Causal, but the first `keys` keys are open to all (prefix language model). */
   prefix: (keys: number) => new Mask({ prefix: { keys: size("keys", keys) } }),
 
-  /** Only keys with the query's id. */
+  /** Only keys with the query's id; one id for each position, of which queries and keys may have different numbers. */
   documents: (ids: readonly number[]) => new Mask({ documents: { ids: whole("ids", ids, 1, -Infinity) } }),
 
   /** The positions named see all and are seen by all; nothing else is allowed. Combine with `or`. */

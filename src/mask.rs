@@ -407,11 +407,11 @@ impl Mask {
             }
             Self::Documents { ids } => {
                 let last = first.iter().max().unwrap_or(&0) + size.n_q as i64;
-                if ids.len() != size.n_k || last > size.n_k as i64 {
-                    return unfit(
-                        vec![ids.len()],
-                        "one document id for each position, each query at the position of a key",
-                    );
+                let positions = last.max(size.n_k as i64);
+                if ids.len() as i64 != positions {
+                    let expected =
+                        format!("one document id for each of {positions} positions, those of queries and keys");
+                    return unfit(vec![ids.len()], &expected);
                 }
                 Ok(())
             }

@@ -47,6 +47,9 @@ test("masks have a row for each query and a column for each key", async ({ page 
     await rule(page, name).click();
     await expect(page.getByRole("alert")).toHaveCount(0);
   }
+  await page.getByTestId("sentence").fill("a b c d e f g");
+  await expect(grid).toHaveAttribute("aria-rowcount", "7");
+  await expect(page.getByRole("alert")).toHaveCount(0);
   await choose(page, "compare", "difference");
   await expect(page.getByTestId("effect")).toBeVisible();
 });

@@ -188,6 +188,8 @@ test("every factory of masks, at a size", async () => {
   expect(await rows(mask.slidingWindow({ left: 1, right: 0 }))).toEqual(["1000", "1100", "0110", "0011"]);
   expect(await rows(mask.prefix(2))).toEqual(["1100", "1100", "1110", "1111"]);
   expect(await rows(mask.documents([7, 7, -1, -1]))).toEqual(["1100", "1100", "0011", "0011"]);
+  expect(await rows(mask.documents([7, 7, -1, -1]), 4, 3)).toEqual(["110", "110", "001", "001"]);
+  expect(await rows(mask.documents([7, 7, -1, -1]), 3, 4)).toEqual(["1100", "1100", "0011"]);
   expect(await rows(mask.global([0]))).toEqual(["1111", "1000", "1000", "1000"]);
   expect(await rows(mask.dilated(2, 2))).toEqual(["1010", "0101", "1010", "0101"]);
   expect(await rows(mask.perHead([mask.causal(), mask.causal().not()]), 2, 2, 2)).toEqual(["10", "11", "01", "00"]);
