@@ -96,6 +96,9 @@ const REFUSED: Record<string, object> = {
   "a seed that is none": { numbers: { source: "own", seed: "x" } },
   "a scale that is none": { numbers: { source: "torch", scale: "x" } },
   "no number of layers": { numbers: { source: "readable", model: "blocks", nLayers: "" } },
+  "more words than one-hot has columns": {
+    numbers: { source: "own", dModel: "4", own: { x: { origin: "one_hot" } } },
+  },
   "more than a page may take": {
     sentence: "a ".repeat(4000),
     numbers: { source: "torch", nHeads: "256", dModel: "256" },

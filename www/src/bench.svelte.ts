@@ -134,8 +134,8 @@ export class Bench {
   #passesOf: Base | null = null;
   /** The work that the picture shows. */
   #shown: Work | null = null;
-  /** Whether what was to be the first picture is more than an engine holds. */
-  #isTooMuch = false;
+  /** Whether the first picture is to be that of a new page, since no pass can be made of what was asked. */
+  #isStandIn = false;
   #cancelledTo = $state.raw<Work | null>(null);
   #stale: Stale = "nothing";
   #busy = false;
@@ -154,7 +154,7 @@ export class Bench {
     $effect(() => {
       void [this.tokens, this.#keyTokens, this.#numbers, this.#off];
       this.#failed = null;
-      this.#isTooMuch = false;
+      this.#isStandIn = false;
       this.#request("everything");
     });
     $effect(() => {
@@ -404,7 +404,7 @@ export class Bench {
           this.milliseconds = performance.now() - start;
           this.info = (await this.#ready()).info;
         }
-        if (part === "everything" && !this.#isTooMuch) this.#failed = null;
+        if (part === "everything" && !this.#isStandIn) this.#failed = null;
         this.#forgive();
         if (this.#failed === null) this.#shown = work;
         // The memory of an engine never shrinks: after a large picture a smaller one gets a fresh engine.
@@ -423,8 +423,8 @@ export class Bench {
         // Of what is there no more nothing is to be said.
         if (this.#stale !== "everything") this.#failed = problem;
         if (this.#stale !== "nothing") this.#forgive();
-        if (problem.code === "too_large" && !this.picture && !this.#isTooMuch) {
-          this.#isTooMuch = true;
+        if (problem.code !== "no_engine" && !this.picture && !this.#isStandIn) {
+          this.#isStandIn = true;
           this.#stale = "everything";
         }
         if (problem.code === "engine_crashed") this.#forget();
@@ -474,7 +474,7 @@ export class Bench {
   get #asked(): Asked {
     const asked = { tokens: this.tokens, otherTokens: this.#keyTokens, numbers: this.#numbers, off: this.#off };
     if (this.picture) return asked;
-    if (!this.#isTooMuch) return mended(asked);
+    if (!this.#isStandIn) return mended(asked);
     return { ...asked, tokens: tokenize(START.sentence), otherTokens: null, numbers: START.numbers };
   }
 
