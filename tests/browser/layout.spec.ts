@@ -43,6 +43,21 @@ test("a matrix is never smaller in a wider window, and its cells hold their numb
   expect((await sizeAt(page, 390, 800)).isBeside).toBe(false);
 });
 
+test("no way to look is wider than a narrow window, be there one token or several", async ({ page }) => {
+  await page.setViewportSize({ width: 320, height: 800 });
+  for (const sentence of ["one", "the cat sat on the mat"]) {
+    for (const looking of ["matrix", "lines", "bars"]) {
+      for (const range of ["shared", "each"]) {
+        await visit(page, { attnscope: 1, sentence, view: { range, scale: "log" } });
+        await choose(page, "look", looking);
+        await expect(page.getByTestId("status")).toContainText("ms");
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(over, `${sentence}: ${looking}, ${range}`).toBeLessThanOrEqual(0);
+      }
+    }
+  }
+});
+
 test("side by side has the sums of rows where they fit", async ({ page }) => {
   await rule(page, "causal").click();
   await choose(page, "compare", "side by side");
