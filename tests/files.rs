@@ -329,6 +329,15 @@ fn what_numpy_and_pytorch_print() {
         "tensor([[1., -0.5],\n\n [inf, 3e-5]], grad_fn=<SoftmaxBackward0>)\n",
         "Parameter containing:\ntensor([[1., -0.5], [inf, 3e-5]], requires_grad=True)",
         "array([[ 1. , -0.5],\n       [ inf,  3e-5]], dtype=float32)",
+        "x = torch.tensor([[1, -0.5], [inf, 3e-5]])",
+        "Out[3]: \ntensor([[1., -0.5],\n        [inf, 3e-5]])",
+        "In [3]: weights[0]\nOut[3]: tensor([[1., -0.5],\n        [inf, 3e-5]])",
+        ">>> x\narray([[ 1. , -0.5],\n       [ inf,  3e-5]])",
+        ">>> print(x)\n[[ 1.   -0.5]\n [ inf  3e-5]]",
+        "the weights tensor([[1., -0.5], [inf, 3e-5]])",
+        "weights[0]: tensor([[1., -0.5], [inf, 3e-5]])",
+        "W_Q = [[1, -0.5], [inf, 3e-5]]",
+        "the weights [[ 1.   -0.5]\n [ inf  3e-5]]",
         "np.array([[1., -0.5,], [inf, 3e-5],])",
         "[[ 1.   -0.5]\n [ inf  3e-5]]",
     ] {
@@ -336,6 +345,11 @@ fn what_numpy_and_pytorch_print() {
     }
     assert_eq!(alone(b"[[ True False]]"), Tensor::new(vec![1.0, 0.0], vec![1, 2]).unwrap());
     assert_eq!(alone(b"tensor(0.5000)"), Tensor::new(vec![0.5], vec![1]).unwrap());
+    assert_eq!(alone(b"x = tensor(7, dtype=torch.int16)"), Tensor::new(vec![7.0], vec![1]).unwrap());
+    // Headers of tables are none.
+    for file in ["loss (train),f(x)\n1,-0.5\n", "f(x),g(x)\n1,-0.5\n", "a: [V],b = (1)\n1,-0.5\n"] {
+        assert_eq!(alone(file.as_bytes()), Tensor::new(vec![1.0, -0.5], vec![1, 2]).unwrap(), "{file}");
+    }
 }
 
 // ---------------------------------------------------------------- faults

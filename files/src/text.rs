@@ -8,15 +8,9 @@ use crate::scan::{Quoted, Scanner, expected_number, number};
 use crate::source::{Budget, Source};
 use crate::{Result, tensor};
 
-/// What PyTorch prints in front of a parameter.
-const PARAMETER: &str = "Parameter containing:";
-
 pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     let mut scanner = Scanner::of_file(source)?;
-    scanner.peek();
-    if scanner.text[scanner.at..].starts_with(PARAMETER) {
-        scanner.at += PARAMETER.len();
-    }
+    scanner.at = heading(scanner.text).unwrap_or(0);
     let has_call = call(&scanner.text[scanner.at..]).map(|length| scanner.at += length).is_some();
     if !has_call && scanner.peek() != Some(b'[') {
         return rows(&mut scanner, budget);
@@ -40,15 +34,49 @@ pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Ten
 
 /// Whether a text starts as a printed tensor does.
 pub(crate) fn is_printed(text: &str) -> bool {
-    text.starts_with(PARAMETER) || call(text).is_some()
+    heading(text).is_some() || call(text).is_some()
+}
+
+/// The length of what stands in front of a printed tensor: a notebook's or Python's prompt, and what it is called, as in `x = `,
+/// `weights: `, or `Parameter containing:` of PyTorch. None where nothing does.
+fn heading(text: &str) -> Option<usize> {
+    let mut rest = text.trim_ascii_start();
+    // 1. Lines of what was asked.
+    let mut is_asked = false;
+    while rest.starts_with(">>>") || rest.starts_with("In [") {
+        rest = rest.split_once('\n').map_or("", |(_, below)| below).trim_ascii_start();
+        is_asked = true;
+    }
+    if is_asked && (call(rest).is_some() || is_row(rest)) {
+        return Some(text.len() - rest.len());
+    }
+    // 2. What the answer is called: up to the call, or to a sign or a space in front of brackets.
+    let before_call = rest.find('(').and_then(|open| rest[..open].rfind(|c: char| c.is_ascii_whitespace()));
+    let before_row = rest.find([':', '=']).map(|sign| sign + 1);
+    let is_name = |end: usize| !rest[..end].contains(['\n', '\t', ',', ';', '(', '"']);
+    let end = before_call
+        .filter(|&end| call(&rest[end..]).is_some())
+        .or(before_row.filter(|&end| call(&rest[end..]).is_some() || is_row(&rest[end..])))
+        .or(rest.find(" [").filter(|&end| is_row(&rest[end..])))?;
+    is_name(end).then_some(text.len() - rest.len() + end)
+}
+
+/// Whether a text starts as numbers in brackets do.
+fn is_row(text: &str) -> bool {
+    let row = text.trim_ascii_start().strip_prefix('[').map(|row| row.trim_ascii_start());
+    row.is_some_and(|row| {
+        let end = row.find(|c: char| c.is_ascii_whitespace() || c == ',' || c == ']').unwrap_or(row.len());
+        row.starts_with('[') || number(&row[..end]).is_some()
+    })
 }
 
 /// The length of `tensor(`, `np.array(` and the like at the start of a text.
 fn call(text: &str) -> Option<usize> {
     let inner = text.trim_ascii_start();
-    let name = inner.find('(')?;
-    let is_name = name > 0 && inner[..name].chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
-    is_name.then_some(text.len() - inner.len() + name + 1)
+    let (name, arguments) = inner.split_once('(')?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
+    let is_known = name.ends_with("tensor") || name.ends_with("array") || arguments.trim_ascii_start().starts_with('[');
+    (is_name && is_known).then_some(text.len() - arguments.len())
 }
 
 /// A row of numbers each line; a line that starts with # is a remark.

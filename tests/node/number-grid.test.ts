@@ -41,6 +41,11 @@ test.each([
   ["JSON", "[[0.5, 0.25], [1, -2e3]]", ["0.5", " 0.25"], ["1", " -2e3"]],
   ["NumPy", "[[0.5  0.25]\n [1.   0.  ]]\n", ["0.5", "0.25"], ["1.", "0."]],
   ["PyTorch", "tensor([[0.5, 0.25],\n        [1, 0]], device='cuda:0')", ["0.5", " 0.25"], ["1", " 0"]],
+  ["an assignment", "W_Q = torch.tensor([[0.5, 0.25],\n    [1, 0]])", ["0.5", " 0.25"], ["1", " 0"]],
+  ["a name", "权重 = [[0.5, 0.25], [1, 0]]", ["0.5", " 0.25"], ["1", " 0"]],
+  ["a notebook's number", "Out[3]: \narray([[0.5, 0.25],\n       [1, 0]])", ["0.5", " 0.25"], ["1", " 0"]],
+  ["what was printed with it", "layers[0].weight: [[0.5  0.25]\n [1.   0.  ]]", ["0.5", "0.25"], ["1.", "0."]],
+  ["a parameter", "Parameter containing:\ntensor([[0.5, 0.25]], requires_grad=True)", ["0.5", " 0.25"]],
 ])("cells are pasted with %s", (_, pasted, ...rows) => {
   expect(pastedCells(pasted as string)).toEqual(rows);
   expect(rows.flat().map((cell) => parseNumber(cell as string))).not.toContain(null);
@@ -49,6 +54,8 @@ test.each([
 test("what only looks like a list, or like a number with a comma, stays as it is", () => {
   expect(pastedCells("1\t[a]\t3")).toEqual([["1", "[a]", "3"]]);
   expect(pastedCells("[1, 2]\t3")).toEqual([["[1, 2]", "3"]]);
+  expect(pastedCells("[1] [2]")).toEqual([["1"], ["2"]]);
+  expect(pastedCells(`a${" ".repeat(100_000)}`)).toHaveLength(1);
   expect(pastedCells("1,000,000\ta,b")).toEqual([["1,000,000", "a,b"]]);
 });
 

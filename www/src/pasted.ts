@@ -1,7 +1,8 @@
 /** A number with a comma for a point. */
 const COMMA = /^\s*[+−-]?(\d+,\d*|,\d+)(e[+-]?\d+)?\s*$/i;
-/** A list of lists such as `[[0.5, 0.25], [1, 0]]`, by itself or within a call such as `torch.tensor(…)`. */
-const LISTS = /^\s*(?:[a-z][\w.]*\(\s*)?(\[[\s\S]*\])\s*(?:,[^[\]]*)?\)?\s*$/i;
+/** A list of lists such as `[[0.5, 0.25], [1, 0]]`, by itself, within a call such as `torch.tensor(…)`, or behind a name as in `x = …`. */
+const LISTS =
+  /^\s*(?:[\p{L}_](?:[^\n\t,;"()[\]]|\[\d+\]){0,80}[:=\s]\s*)?(?:[a-z][\w.]*\(\s*)?(\[[\s\S]*\])\s*(?:,[^[\]]*)?\)?\s*$/iu;
 
 /**
  * A block of cells as spreadsheets copy it: a line for each row; between cells tabs or semicolons, which leave a comma to be the
