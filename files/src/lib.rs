@@ -62,7 +62,7 @@ pub enum Format {
     Tsv,
     /// Nested arrays, alone or by name.
     Json,
-    /// What NumPy and PyTorch print. Read only.
+    /// What NumPy and PyTorch print, with a prompt or a name in front or without. Read only.
     Text,
 }
 
