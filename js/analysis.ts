@@ -75,7 +75,8 @@ export class Analysis {
   /**
    * What each head does, of weights `[heads, n_q, n_k]` or `[batch, heads, n_q, n_k]`; the rows of a batch are taken
    * together. A pattern's score is the mean weight on its keys, over the rows that could show it: those with such a key
-   * and another, among the keys allowed. The score of "uniform" is the mean entropy over the most possible.
+   * and another, among the keys allowed. The score of "uniform" is the mean entropy over the most possible, of rows that hold any
+   * weight.
    *
    * A pattern is the label where it rests on at least two rows, its score is at least halfway from chance (what uniform
    * rows would score) to 1, and at least three standard deviations above what as many rows drawn at random would give,

@@ -118,7 +118,7 @@ export interface LazyAttentionResult extends LazyResult, Pick<AttentionResult, "
 
 /** A mask at a size. */
 export interface MaterializedMask {
-  /** 1 where the query may attend to the key, else 0 */
+  /** 1 where the query may attend to the key, else 0; what an additive mask hides by -Infinity is in `bias` alone */
   readonly allowed: Uint8Array;
   /** what is added to the scores, or null */
   readonly bias: Float32Array | null;

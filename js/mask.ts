@@ -138,7 +138,7 @@ export const mask = {
   fromMasked: (matrix: MaskMatrix, options?: { axes?: MaskAxes | undefined }) =>
     new Mask({ masked: { ...cells(matrix, options) } }),
 
-  /** A matrix added to the scores; -Infinity hides. */
+  /** A matrix added to the scores; -Infinity hides, whatever `maskFill` is. */
   additive: (matrix: TensorLike, options?: { axes?: MaskAxes | undefined }) => {
     const { data, shape } = toTensor(matrix, "matrix");
     return new Mask({ additive: { shape: [...shape], data: floatBytes(data), axes: axesOf(options) } });

@@ -208,9 +208,16 @@ export class Weighted {
       throw new AttnError("bad_state_dict", `found ${found}, expected ${expected}`, { found, expected });
     }
     if (typeof prefix !== "string") throw invalidOption("prefix", prefix, "how names begin");
-    const entries = Object.entries(dict)
-      .filter(([name]) => name.startsWith(prefix))
-      .map(([name, tensor]): [string, Tensor] => [name.slice(prefix.length), toTensor(tensor, name)]);
+    const named = Object.entries(dict).filter(([name]) => name.startsWith(prefix));
+    const [first] = Object.keys(dict);
+    if (named.length === 0 && first !== undefined) {
+      const [found, expected] = [`names such as ${shown(first)}`, `some that begin with the prefix ${shown(prefix)}`];
+      throw new AttnError("bad_state_dict", `found ${found}, expected ${expected}`, { found, expected });
+    }
+    const entries = named.map(([name, tensor]): [string, Tensor] => [
+      name.slice(prefix.length),
+      toTensor(tensor, name),
+    ]);
     await this.#link.call({ op: "loadStateDict", id: this.#id, entries, layer });
   }
 

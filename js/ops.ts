@@ -24,7 +24,7 @@ export interface LayerNormOptions extends AxisOption {
 export interface RmsNormOptions extends AxisOption {
   /** of the shape normalised over; default ones */
   weight?: TensorLike | undefined;
-  /** added to the mean square; default 1e-5 */
+  /** added to the mean square; default 2⁻²³, float32's epsilon, as in PyTorch */
   eps?: number | undefined;
 }
 

@@ -21,6 +21,7 @@ pub fn activate(activation: Activation, x: f32) -> f32 {
             (0.5 * wide * (1.0 + inner.tanh())) as f32
         }
         Activation::Silu => (wide / (1.0 + libm::exp(-wide))) as f32,
+        Activation::QuickGelu => (wide / (1.0 + libm::exp(-1.702 * wide))) as f32,
     }
 }
 
@@ -36,6 +37,7 @@ mod tests {
             (Activation::Gelu, [0.841_344_7, -0.045_500_26, 0.0]),
             (Activation::GeluTanh, [0.841_192, -0.045_402_306, 0.0]),
             (Activation::Silu, [0.731_058_6, -0.238_405_84, 0.0]),
+            (Activation::QuickGelu, [0.845_795_8, -0.064_341_52, 0.0]),
         ] {
             for (x, expected) in [1.0, -2.0, 0.0].into_iter().zip(expected) {
                 assert!((activate(activation, x) - expected).abs() < 1e-6, "{activation:?}({x})");
@@ -45,7 +47,8 @@ mod tests {
 
     #[test]
     fn nan_stays_nan() {
-        for activation in [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu] {
+        use Activation::{Gelu, GeluTanh, QuickGelu, Relu, Silu};
+        for activation in [Relu, Gelu, GeluTanh, Silu, QuickGelu] {
             assert!(activate(activation, f32::NAN).is_nan());
         }
     }

@@ -37,9 +37,11 @@ pub enum Activation {
     GeluTanh,
     /// x sigmoid(x)
     Silu,
+    /// x sigmoid(1.702 x), as in CLIP
+    QuickGelu,
 }
 
-words!(Activation: Relu, Gelu, GeluTanh, Silu);
+words!(Activation: Relu, Gelu, GeluTanh, Silu, QuickGelu);
 
 /// The normalisation of a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,15 +73,15 @@ pub enum Positions {
 
 words!(Positions: None, Rope, Sinusoidal, Learned);
 
-/// How weights are drawn.
+/// How weights are drawn: `linear`, each projection as an `nn.Linear`, or `torch`, as `torch.nn.MultiheadAttention` draws them; a block of
+/// `torch` also drops numbers in training in the order of PyTorch's layers with `batch_first=True`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS), ts(rename_all = "snake_case"))]
 pub enum Init {
-    /// Each projection an `nn.Linear`, in the order query, key, value, out.
+    /// In the order query, key, value, out.
     #[default]
     Linear,
-    /// As `torch.nn.MultiheadAttention` draws: the output projection, then Xavier-uniform query, key and value; biases of zero. A
-    /// block then also drops numbers in training in the order of PyTorch's layers.
+    /// The output projection, then Xavier-uniform query, key and value; biases of zero.
     Torch,
 }
 

@@ -40,10 +40,12 @@ pub enum Operation {
     GeluTanh,
     /// x / (1 + exp(-x))
     Silu,
+    /// x / (1 + exp(-1.702 x))
+    QuickGelu,
 }
 
 words!(
-    Operation: Given, Dot, Scale, Softcap, Mask, Softmax, Sum, LayerNorm, RmsNorm, Relu, Gelu, GeluTanh, Silu
+    Operation: Given, Dot, Scale, Softcap, Mask, Softmax, Sum, LayerNorm, RmsNorm, Relu, Gelu, GeluTanh, Silu, QuickGelu
 );
 
 /// A pair of numbers and what they make together.
@@ -335,6 +337,7 @@ pub(crate) fn explain(recipe: &Recipe, numbers: Numbers, step: &Step, index: &[u
                     (Operation::GeluTanh, formula)
                 }
                 Activation::Silu => (Operation::Silu, "T[i, c] = x / (1 + exp(-x)), x = A[i, c]"),
+                Activation::QuickGelu => (Operation::QuickGelu, "T[i, c] = x / (1 + exp(-1.702 x)), x = A[i, c]"),
             };
             constant("x", number(step_of(*from), index));
             (operation, formula, [name(*from), ""])

@@ -753,6 +753,7 @@ mod tests {
             (elementwise, "GELU", operation::GELU),
             (elementwise, "GELU_TANH", operation::GELU_TANH),
             (elementwise, "SILU", operation::SILU),
+            (elementwise, "QUICK_GELU", operation::QUICK_GELU),
             (attention, "QUERIES", QUERIES),
             // As many at a time, twice.
             (attention, "COLUMNS", MOST_COLUMNS / 2),

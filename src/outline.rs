@@ -137,6 +137,7 @@ pub mod operation {
     pub const GELU: u32 = 5;
     pub const GELU_TANH: u32 = 6;
     pub const SILU: u32 = 7;
+    pub const QUICK_GELU: u32 = 8;
 }
 
 /// No mask.
@@ -338,6 +339,7 @@ impl<'r> Tables<'r> {
                     Activation::Gelu => operation::GELU,
                     Activation::GeluTanh => operation::GELU_TANH,
                     Activation::Silu => operation::SILU,
+                    Activation::QuickGelu => operation::QUICK_GELU,
                 };
                 elementwise(&mut to, operation);
             }

@@ -34,6 +34,7 @@ fn recompute(explanation: &Explanation) -> f64 {
             0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
         }
         Operation::Silu => constant("x") / (1.0 + (-constant("x")).exp()),
+        Operation::QuickGelu => constant("x") / (1.0 + (-1.702 * constant("x")).exp()),
     }
 }
 
@@ -131,13 +132,13 @@ proptest! {
     }
 
     #[test]
-    fn stack(n in 1usize..5, layers in 1usize..3, which in 0usize..5, function in 0usize..4, switches in 0usize..64, positions in 0usize..4, dropout in 0usize..2, seed in 0i64..1000) {
+    fn stack(n in 1usize..5, layers in 1usize..3, which in 0usize..5, function in 0usize..5, switches in 0usize..64, positions in 0usize..4, dropout in 0usize..2, seed in 0i64..1000) {
         let mut generator = Generator::new(seed);
         let on = |bit: usize| switches >> bit & 1 > 0;
         let options = TransformerOptions {
             n_layers: Some(layers),
             norm_first: on(0),
-            activation: [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu][function],
+            activation: [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu, Activation::QuickGelu][function],
             gated: on(1),
             norm: if on(2) { NormKind::Rms } else { NormKind::Layer },
             final_norm: on(3),

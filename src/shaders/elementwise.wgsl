@@ -15,6 +15,7 @@ const RELU = 4u;
 const GELU = 5u;
 const GELU_TANH = 6u;
 const SILU = 7u;
+const QUICK_GELU = 8u;
 
 override OPERATION: u32;
 
@@ -23,8 +24,9 @@ override OPERATION: u32;
 @group(0) @binding(2) var<storage, read> right: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 
-fn silu(x: f32) -> f32 {
-  return x / (1.0 + power(-x));
+// x sigmoid(slope x)
+fn silu(x: f32, slope: f32) -> f32 {
+  return x / (1.0 + power(-slope * x));
 }
 
 // x Φ(x); on the left side from the small complement itself, which keeps its digits.
@@ -58,6 +60,7 @@ fn main(
     case RELU: { out[at] = max(x, 0.0); }
     case GELU: { out[at] = gelu(x); }
     case GELU_TANH: { out[at] = gelu_tanh(x); }
-    default: { out[at] = silu(x); }
+    case SILU: { out[at] = silu(x, 1.0); }
+    default: { out[at] = silu(x, 1.702); }
   }
 }

@@ -206,7 +206,7 @@ test("modules, blocks, stacks and decoders as on the CPU, every stage of them", 
           .forward(x, { trace, key: { data: x.data.slice(0, 120), shape: [2, 3, 20] } }),
       );
       const stack = { dModel: 20, nHeads: 2, nLayers: 2, seed: 1 };
-      for (const activation of ["relu", "gelu", "gelu_tanh", "silu"] as const) {
+      for (const activation of ["relu", "gelu", "gelu_tanh", "silu", "quick_gelu"] as const) {
         await compare(activation, (engine) => engine.transformer({ ...stack, activation }).forward(x, options));
       }
       await compare("llama", (engine) =>

@@ -96,7 +96,9 @@ test("of a file with several models the one is loaded whose names begin as is sa
     await mha.loadStateDict(both as typeof torchs, { prefix: "text." });
     expect([...(await mha.forward(x)).output.data]).toEqual(x[0]);
     const error = await caught(mha.loadStateDict(both as typeof torchs, { prefix: "audio." }));
-    expect(error).toMatchObject({ code: "bad_state_dict", details: { found: "nothing" } });
+    const found = `names such as "${Object.keys(both)[0]}"`;
+    expect(error).toMatchObject({ code: "bad_state_dict", details: { found } });
+    expect(error.message).toContain('"audio."');
     const wrong = await caught(mha.loadStateDict(both as typeof torchs, { prefix: 1 as never }));
     expect(wrong).toMatchObject({ code: "invalid_option", details: { option: "prefix" } });
   });

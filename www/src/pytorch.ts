@@ -1,4 +1,4 @@
-import type { Activation, EmptyRow, Mask, Tensor, TorchConvention } from "attnscope";
+import type { EmptyRow, Mask, Tensor, TorchConvention } from "attnscope";
 import {
   dictName,
   type InputName,
@@ -11,7 +11,7 @@ import {
 } from "./matrices.ts";
 import { parseNumber, writeNumber } from "./number-grid.ts";
 import type { Picture } from "./picture.ts";
-import type { Fill } from "./state.ts";
+import type { ActivationName, Fill } from "./state.ts";
 
 export interface ProgramOptions {
   readonly picture: Picture;
@@ -156,7 +156,7 @@ function attentionProgram(options: ProgramOptions): string[] {
   ];
 }
 
-const ACTIVATIONS: Record<Activation, (t: string) => string> = {
+const ACTIVATION: Record<ActivationName, (t: string) => string> = {
   relu: (t) => `torch.relu(${t})`,
   gelu: (t) => `torch.nn.functional.gelu(${t})`,
   gelu_tanh: (t) => `torch.nn.functional.gelu(${t}, approximate="tanh")`,
@@ -168,7 +168,7 @@ const indented = (lines: readonly string[], depth: number) =>
 
 /** How a block goes from x to x, branch by branch. */
 function branches({ kind, numbers }: Picture): string[] {
-  const feedForward = (t: string) => `self.linear2(${ACTIVATIONS[numbers.activation](`self.linear1(${t})`)})`;
+  const feedForward = (t: string) => `self.linear2(${ACTIVATION[numbers.activation](`self.linear1(${t})`)})`;
   const all: ((t: string) => string)[] = [
     (t) => `self.attention(${t}, ${t}, masked)`,
     ...(kind === "decoder" ? [(t: string) => `self.cross_attention(${t}, memory)`] : []),

@@ -1,4 +1,4 @@
-import type { Activation, EmptyRow, Place, Stage, TorchConvention } from "attnscope";
+import type { EmptyRow, Place, Stage, TorchConvention } from "attnscope";
 import type { ScaleKind } from "attnscope/views";
 import { type Matrices, MOST_LAYERS, readMatrices } from "./matrices.ts";
 import { packed } from "./packed.ts";
@@ -20,6 +20,10 @@ export type Range = "shared" | "each";
 export const RULES = ["causal", "padding", "window", "prefix", "documents", "global", "dilated", "painted"] as const;
 export type RuleName = (typeof RULES)[number];
 
+/** The non-linearities that the page offers. */
+export const ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "silu"] as const;
+export type ActivationName = (typeof ACTIVATIONS)[number];
+
 export const LESSONS = ["head", "several", "causal", "padding", "empty", "scale"] as const;
 export type LessonName = (typeof LESSONS)[number];
 
@@ -39,7 +43,7 @@ export interface Numbers {
   readonly nLayers: string;
   /** Nothing for 4 d_model. */
   readonly dFf: string;
-  readonly activation: Activation;
+  readonly activation: ActivationName;
   /** Whether a block's norms stand behind what its branches give, or before what they read. */
   readonly normPlace: NormPlace;
   /** Numbers of one's own; null until they are first asked for. */
@@ -269,7 +273,7 @@ const readFields: Reader<BenchState> = record<BenchState>(
         model: oneOf("attention", "blocks"),
         nLayers: typed,
         dFf: typed,
-        activation: oneOf("relu", "gelu", "gelu_tanh", "silu"),
+        activation: oneOf(...ACTIVATIONS),
         normPlace: oneOf("after", "before"),
         own: orNull(readMatrices),
       },
