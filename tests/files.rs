@@ -321,6 +321,19 @@ fn json_by_name_and_alone() {
     assert_eq!([words[2], words[3], words[5]], [f32::NEG_INFINITY, f32::NEG_INFINITY, 1.0]);
 }
 
+/// A header of 640 bytes makes the file begin as a pickle does.
+#[test]
+fn a_safetensors_file_is_one_whatever_the_length_of_its_header() {
+    for length in [640, 896, 1152, 1408, 66_176] {
+        let mut header = r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#.to_string();
+        header.extend(std::iter::repeat_n(' ', length - header.len()));
+        let mut file = (length as u64).to_le_bytes().to_vec();
+        file.extend(header.as_bytes());
+        file.extend(2.5f32.to_le_bytes());
+        assert_eq!(read(&file)["a"], Tensor::new(vec![2.5], vec![1]).unwrap(), "{length}");
+    }
+}
+
 #[test]
 fn what_numpy_and_pytorch_print() {
     let expected = Tensor::new(vec![1.0, -0.5, f32::INFINITY, 3e-5], vec![2, 2]).unwrap();

@@ -128,12 +128,12 @@ impl Format {
         if bytes.starts_with(npy::MAGIC) {
             return Self::Npy;
         }
-        if let [0x80, 2..=5, ..] = bytes {
-            return Self::Torch;
-        }
-        // A length in eight bytes, the highest of them zero, then a JSON object.
+        // A length in eight bytes, the highest of them zero, then a JSON object. Before pickles, as which some lengths begin.
         if bytes.get(7..9) == Some(b"\0{") {
             return Self::Safetensors;
+        }
+        if let [0x80, 2..=5, ..] = bytes {
+            return Self::Torch;
         }
         Self::of_text(&String::from_utf8_lossy(bytes))
     }
