@@ -321,6 +321,15 @@ fn json_by_name_and_alone() {
     assert_eq!([words[2], words[3], words[5]], [f32::NEG_INFINITY, f32::NEG_INFINITY, 1.0]);
 }
 
+/// `torch.save({"n": torch.tensor([1 + 2j, 3 - 4j]).conj().imag})`: what is stored has other signs than the tensor.
+#[test]
+fn a_tensor_whose_signs_are_to_be_turned_is_refused() {
+    for name in ["negative.pt", "negative_legacy.pt"] {
+        let (_, message) = fault(&sample(name), None);
+        assert!(message.contains("resolve_neg"), "{name}: {message}");
+    }
+}
+
 /// A header of 640 bytes makes the file begin as a pickle does.
 #[test]
 fn a_safetensors_file_is_one_whatever_the_length_of_its_header() {

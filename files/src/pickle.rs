@@ -386,6 +386,13 @@ impl<'a> Machine<'a> {
                 Value::Known(Known::Tensor),
                 &[Value::Storage(storage), Value::Int(offset), Value::Tuple(shape), Value::Tuple(strides), ..],
             ) => {
+                if let Some(&Value::Dict(flags)) = items.get(6)
+                    && self.pickle.containers[flags].iter().any(|flag| matches!(flag, Value::Text("neg")))
+                {
+                    return Err(
+                        self.bad(&"a tensor whose signs are to be turned", &"tensor.resolve_neg() saved instead")
+                    );
+                }
                 let offset =
                     u64::try_from(offset).map_err(|_| self.bad(&format_args!("offset {offset}"), &"0 or more"))?;
                 let (shape, strides) = (self.wholes(shape)?, self.wholes(strides)?);
