@@ -368,6 +368,8 @@ fn what_numpy_and_pytorch_print() {
     assert_eq!(alone(b"[[ True False]]"), Tensor::new(vec![1.0, 0.0], vec![1, 2]).unwrap());
     assert_eq!(alone(b"tensor(0.5000)"), Tensor::new(vec![0.5], vec![1]).unwrap());
     assert_eq!(alone(b"x = tensor(7, dtype=torch.int16)"), Tensor::new(vec![7.0], vec![1]).unwrap());
+    assert_eq!(alone(b"np.float32(0.5)"), Tensor::new(vec![0.5], vec![1]).unwrap());
+    assert_eq!(alone(b"x = np.float32(0.5)"), Tensor::new(vec![0.5], vec![1]).unwrap());
     // Headers of tables are none.
     for file in ["loss (train),f(x)\n1,-0.5\n", "f(x),g(x)\n1,-0.5\n", "a: [V],b = (1)\n1,-0.5\n"] {
         assert_eq!(alone(file.as_bytes()), Tensor::new(vec![1.0, -0.5], vec![1, 2]).unwrap(), "{file}");

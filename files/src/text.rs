@@ -75,7 +75,12 @@ fn call(text: &str) -> Option<usize> {
     let inner = text.trim_ascii_start();
     let (name, arguments) = inner.split_once('(')?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
-    let is_known = name.ends_with("tensor") || name.ends_with("array") || arguments.trim_ascii_start().starts_with('[');
+    // As of `np.float32(0.5)`.
+    let is_number = || arguments.trim_ascii_end().strip_suffix(')').is_some_and(|word| number(word).is_some());
+    let is_known = name.ends_with("tensor")
+        || name.ends_with("array")
+        || arguments.trim_ascii_start().starts_with('[')
+        || is_number();
     (is_name && is_known).then_some(text.len() - arguments.len())
 }
 
