@@ -203,16 +203,15 @@ export class Weighted {
     if (layer !== undefined && !(Number.isInteger(layer) && layer >= 0)) {
       throw invalidOption("layer", layer, "a whole number of at least 0");
     }
-    if (typeof dict !== "object" || dict === null) {
-      const [found, expected] = [shown(dict), "an object of tensors by name"];
+    const refuse = (found: string, expected: string) => {
       throw new AttnError("bad_state_dict", `found ${found}, expected ${expected}`, { found, expected });
-    }
+    };
+    if (typeof dict !== "object" || dict === null) refuse(shown(dict), "an object of tensors by name");
     if (typeof prefix !== "string") throw invalidOption("prefix", prefix, "how names begin");
     const named = Object.entries(dict).filter(([name]) => name.startsWith(prefix));
     const [first] = Object.keys(dict);
     if (named.length === 0 && first !== undefined) {
-      const [found, expected] = [`names such as ${shown(first)}`, `some that begin with the prefix ${shown(prefix)}`];
-      throw new AttnError("bad_state_dict", `found ${found}, expected ${expected}`, { found, expected });
+      refuse(`names such as ${shown(first)}`, `some that begin with the prefix ${shown(prefix)}`);
     }
     const entries = named.map(([name, tensor]): [string, Tensor] => [
       name.slice(prefix.length),

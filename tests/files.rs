@@ -311,6 +311,9 @@ fn json_by_name_and_alone() {
     let square = Tensor::new(vec![1.0, 2.0, 3.0, 4.0], vec![2, 2]).unwrap();
     assert_eq!(alone(b"[[1, 2], [3, 4e0]]"), square);
     assert_eq!(alone(br#"{"shape": [2, 2], "data": [1, 2, 3, 4]}"#), square);
+    // A Float32Array, as JSON.stringify writes it.
+    assert_eq!(read(br#"{"w": {"data": {"0": 1, "1": 2, "2": 3, "3": 4}, "shape": [2, 2]}}"#)["w"], square);
+    assert_eq!(read(br#"{"data": {"0": [1]}, "shape": [1]}"#).keys().collect::<Vec<_>>(), ["data.0", "shape"]);
     let file = r#"{"tokens": ["the", "cat"], "n": 3, "deep": {"er": {"data": [1, 2, 3, 4], "shape": [2, 2]}},
                    "plain": [[1, 2], [3, 4]], "shape": [1.5], "flag": true, "none": null}"#;
     let tensors = read(file.as_bytes());
@@ -359,6 +362,7 @@ fn what_numpy_and_pytorch_print() {
         "the weights tensor([[1., -0.5], [inf, 3e-5]])",
         "weights[0]: tensor([[1., -0.5], [inf, 3e-5]])",
         "W_Q = [[1, -0.5], [inf, 3e-5]]",
+        "tensor([[1., -0.5], [inf, 3e-5]], names=('N', 'C'))",
         "the weights [[ 1.   -0.5]\n [ inf  3e-5]]",
         "np.array([[1., -0.5,], [inf, 3e-5],])",
         "[[ 1.   -0.5]\n [ inf  3e-5]]",
@@ -370,7 +374,18 @@ fn what_numpy_and_pytorch_print() {
     assert_eq!(alone(b"x = tensor(7, dtype=torch.int16)"), Tensor::new(vec![7.0], vec![1]).unwrap());
     assert_eq!(alone(b"np.float32(0.5)"), Tensor::new(vec![0.5], vec![1]).unwrap());
     assert_eq!(alone(b"x = np.float32(0.5)"), Tensor::new(vec![0.5], vec![1]).unwrap());
-    // Headers of tables are none.
+    // Several are refused, as is what belongs to none.
+    for file in ["tensor(1.)\ntensor(2.)", "tensor([1., 2.]) tensor(0.25)", "tensor([1., 2.],\n 3., 4.]])"] {
+        fault(file.as_bytes(), None);
+    }
+    // First rows of tables are none.
+    for first in ["[CLS]", "{", "[the]"] {
+        for separator in [",", "\t"] {
+            let file = [first, "0.5", "0.25\nthe", "1", "2\n"].join(separator);
+            let expected = Tensor::new(vec![0.5, 0.25, 1.0, 2.0], vec![2, 2]).unwrap();
+            assert_eq!(alone(file.as_bytes()), expected, "{file}");
+        }
+    }
     for file in ["loss (train),f(x)\n1,-0.5\n", "f(x),g(x)\n1,-0.5\n", "a: [V],b = (1)\n1,-0.5\n"] {
         assert_eq!(alone(file.as_bytes()), Tensor::new(vec![1.0, -0.5], vec![1, 2]).unwrap(), "{file}");
     }
@@ -672,7 +687,7 @@ fn faults_of_printed_text() {
         &[
             (text("tensor([[1, 2],\n  ...,\n [3, 4]])"), At::Cell(2, 3), "print again after torch.set_printoptions"),
             (text("[[1. ... 2.]]"), At::Cell(1, 6), "numpy.set_printoptions(threshold=sys.maxsize)"),
-            (text("tensor([1.])\ntensor([2.])"), At::Cell(2, 8), "expected the end"),
+            (text("tensor([1.])\ntensor([2.])"), At::Cell(2, 1), "expected the end"),
             (text("tensor([1., 2.]"), At::Cell(1, 16), "\")\""),
             (text("array([1., x])"), At::Cell(1, 12), "\"x\" at [1]"),
             (text("1 2\n3 4 5\n"), At::Cell(2, 1), "a row of 3, expected 2"),

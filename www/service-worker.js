@@ -22,23 +22,29 @@ self.addEventListener("activate", (event) => {
   event.waitUntil(drop());
 });
 
-// What was kept is of this build and answers at once; anything else of this site is fetched, and kept, but for the documentation, whose
-// builds are its own.
+// What was kept is of this build and answers at once; anything else is fetched, and kept.
+async function answer(request, event) {
+  const cache = await caches.open(CACHE);
+  // A file is the same to whoever asks, whatever a server says of Origin.
+  const kept = await cache.match(request, { ignoreSearch: request.mode === "navigate", ignoreVary: true });
+  if (kept) return kept;
+  const response = await fetch(request);
+  // Where there is no room to keep it, the page has it all the same.
+  if (response.ok) event.waitUntil(cache.put(request, response.clone()));
+  return response;
+}
+
+// All of this site, but for the documentation, whose builds are its own.
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { scope } = self.registration;
   const { href } = new URL(request.url);
   const isOurs = href.startsWith(scope) && !href.startsWith(`${scope}docs/`);
   if (request.method !== "GET" || !isOurs) return;
-  const answer = async () => {
-    const cache = await caches.open(CACHE);
-    // A file is the same to whoever asks, whatever a server says of Origin.
-    const kept = await cache.match(request, { ignoreSearch: request.mode === "navigate", ignoreVary: true });
-    if (kept) return kept;
-    const response = await fetch(request);
-    // Where there is no room to keep it, the page has it all the same.
-    if (response.ok) event.waitUntil(cache.put(request, response.clone()));
-    return response;
-  };
-  event.respondWith(answer());
+  event.respondWith(answer(request, event));
+});
+
+// What a page had before this worker took it over.
+self.addEventListener("message", (event) => {
+  event.waitUntil(Promise.all(event.data.map((url) => answer(new Request(url), event))));
 });

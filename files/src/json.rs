@@ -1,4 +1,4 @@
-//! JSON: a nested array, or an object of arrays or of `{"shape": ..., "data": ...}` by name.
+//! JSON: a nested array, or an object of arrays or of `{"shape": ..., "data": ...}` by name, as tensors of this package are written too.
 //! Source: RFC 8259; NaN and Infinity also as Python's `json` and as this package write them
 
 use attnscope::Tensor;
@@ -80,6 +80,11 @@ fn shaped(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tenso
             ("data", Some(b'[')) if !is_list_of_text(scanner) => {
                 data = Some(numbers(scanner, Between::Comma, budget)?.data);
             }
+            ("data", Some(b'{')) => {
+                let Some(numbers) = numbered(scanner) else { return Ok(None) };
+                budget.take(4 * numbers.len() as u64)?;
+                data = Some(numbers);
+            }
             _ => return Ok(None),
         }
         scanner.accept(b',');
@@ -90,6 +95,20 @@ fn shaped(scanner: &mut Scanner<'_>, budget: &mut Budget) -> Result<Option<Tenso
         return Err(scanner.bad(start, &format_args!("{} numbers", data.len()), &expected));
     }
     Ok(tensor(data, &shape))
+}
+
+/// `{"0": ..., "1": ...}`, as JSON.stringify writes a Float32Array; None for any other object.
+fn numbered(scanner: &mut Scanner<'_>) -> Option<Vec<f32>> {
+    let mut numbers = Vec::new();
+    let entry = &mut |scanner: &mut Scanner<'_>, key: String, at| {
+        let number = scanner.number()?;
+        if key != numbers.len().to_string() {
+            return Err(scanner.bad(at, &key, &numbers.len()));
+        }
+        numbers.push(number);
+        Ok(())
+    };
+    scanner.object(entry).ok().map(|()| numbers)
 }
 
 /// Steps over a list of text, such as tokens. Numbers written as text are no such list.

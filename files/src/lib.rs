@@ -141,9 +141,14 @@ impl Format {
     fn of_text(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}').trim_ascii_start();
         let line = text.lines().next().unwrap_or_default();
-        if text.starts_with('{') || (text.starts_with('[') && text.contains(',')) {
+        // Not the first cell of a table, as the token [CLS] is.
+        let is_json = text.starts_with(['{', '[']) && {
+            let inner = text[1..].trim_ascii_start();
+            inner.starts_with(['[', '{', ']', '}', '"', '\'']) || text::is_row(text)
+        };
+        if is_json && (text.starts_with('{') || text.contains(',')) {
             Self::Json
-        } else if text.starts_with('[') || text::is_printed(text) {
+        } else if text::start(text).is_some() {
             Self::Text
         } else if line.contains('\t') {
             Self::Tsv

@@ -10,59 +10,51 @@ use crate::{Result, tensor};
 
 pub(crate) fn read(source: Source<'_>, budget: &mut Budget) -> Result<Option<Tensor>> {
     let mut scanner = Scanner::of_file(source)?;
-    scanner.at = heading(scanner.text).unwrap_or(0);
+    scanner.at = start(scanner.text).unwrap_or(0);
     let has_call = call(&scanner.text[scanner.at..]).map(|length| scanner.at += length).is_some();
     if !has_call && scanner.peek() != Some(b'[') {
         return rows(&mut scanner, budget);
     }
     let Numbers { data, shape } = numbers(&mut scanner, Between::CommaOrSpace, budget)?;
     if has_call {
-        // dtype, device, grad_fn
+        // dtype, device, grad_fn, names=('N', 'C')
         let rest = &scanner.text[scanner.at..];
-        scanner.at = match (rest.find('['), rest.rfind(')')) {
-            (Some(second), _) => scanner.at + second,
-            (None, Some(close)) => scanner.at + close + 1,
-            (None, None) => scanner.text.len(),
+        let mut open = 1;
+        let is_end = |c| {
+            open += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            open == 0 || c == '[' || c == ']'
         };
-        if !rest.contains(')') {
-            return Err(scanner.unexpected(&"\")\""));
-        }
+        scanner.at += rest.find(is_end).unwrap_or(rest.len());
+        scanner.expect(b')')?;
     }
     scanner.end()?;
     Ok(tensor(data, &shape))
 }
 
-/// Whether a text starts as a printed tensor does.
-pub(crate) fn is_printed(text: &str) -> bool {
-    heading(text).is_some() || call(text).is_some()
-}
-
-/// The length of what stands in front of a printed tensor: a notebook's or Python's prompt, and what it is called, as in `x = `,
-/// `weights: `, or `Parameter containing:` of PyTorch. None where nothing does.
-fn heading(text: &str) -> Option<usize> {
+/// Where a printed tensor starts: its call, or numbers in brackets, behind what may stand in front of them: a notebook's or Python's prompt,
+/// and a name as in `x = `, `weights: `, or `Parameter containing:` of PyTorch. None for what is no printed tensor.
+pub(crate) fn start(text: &str) -> Option<usize> {
     let mut rest = text.trim_ascii_start();
     // 1. Lines of what was asked.
-    let mut is_asked = false;
     while rest.starts_with(">>>") || rest.starts_with("In [") {
         rest = rest.split_once('\n').map_or("", |(_, below)| below).trim_ascii_start();
-        is_asked = true;
     }
-    if is_asked && (call(rest).is_some() || is_row(rest)) {
-        return Some(text.len() - rest.len());
-    }
-    // 2. What the answer is called: up to the call, or to a sign or a space in front of brackets.
+    // 2. A name ends at the call, at a sign, or at a space in front of brackets.
     let before_call = rest.find('(').and_then(|open| rest[..open].rfind(|c: char| c.is_ascii_whitespace()));
-    let before_row = rest.find([':', '=']).map(|sign| sign + 1);
-    let is_name = |end: usize| !rest[..end].contains(['\n', '\t', ',', ';', '(', '"']);
-    let end = before_call
-        .filter(|&end| call(&rest[end..]).is_some())
-        .or(before_row.filter(|&end| call(&rest[end..]).is_some() || is_row(&rest[end..])))
-        .or(rest.find(" [").filter(|&end| is_row(&rest[end..])))?;
-    is_name(end).then_some(text.len() - rest.len() + end)
+    let before_sign = rest.find([':', '=']).map(|sign| sign + 1);
+    let is_name = |name: &str| !name.contains(['\n', '\t', ',', ';', '(', '"']);
+    let starts = |text: &str| call(text).is_some() || is_row(text);
+    let ends = [Some(0), before_call, before_sign, rest.find(" [")];
+    let end = ends.into_iter().flatten().find(|&end| starts(&rest[end..]) && is_name(&rest[..end]))?;
+    Some(text.len() - rest.len() + end)
 }
 
 /// Whether a text starts as numbers in brackets do.
-fn is_row(text: &str) -> bool {
+pub(crate) fn is_row(text: &str) -> bool {
     let row = text.trim_ascii_start().strip_prefix('[').map(|row| row.trim_ascii_start());
     row.is_some_and(|row| {
         let end = row.find(|c: char| c.is_ascii_whitespace() || c == ',' || c == ']').unwrap_or(row.len());

@@ -4,18 +4,14 @@ import { test as base, expect, type Locator, type Page } from "@playwright/test"
 import axe from "axe-core";
 import { packed } from "../../www/src/packed.ts";
 
-/** What Firefox says of files that the service worker still fetches for a page that is left: `visit` leaves one at once. */
-const LEFT = /^Failed to load .*A ServiceWorker intercepted the request and encountered an unexpected error/;
-
 /** A test of the bench; what the console complains of fails it. */
 export const test = base.extend({
   page: async ({ page }, use) => {
     const errors: string[] = [];
-    const note = (text: string) => LEFT.test(text) || errors.push(text);
     page.on("console", (message) => {
-      if (["error", "warning"].includes(message.type())) note(message.text());
+      if (["error", "warning"].includes(message.type())) errors.push(message.text());
     });
-    page.on("pageerror", (error) => note(error.message));
+    page.on("pageerror", (error) => errors.push(error.message));
     await page.goto("/");
     await expect(page.getByTestId("head-grid")).toBeVisible();
     await use(page);
