@@ -44,7 +44,8 @@ const CSS = `
 .attn-terms tr[data-zero] { opacity: 0.72; }
 .attn-terms tr[aria-current] > * { font-weight: 600; }
 .attn-terms tfoot > tr > * { border-block-start: 1px solid color-mix(in srgb, currentColor 30%, transparent); }
-.attn-legend { display: flex; flex-wrap: wrap; gap: 0 0.5em; align-items: center; min-inline-size: min(11em, 100%); font-variant-numeric: tabular-nums; }
+.attn-legend { display: flex; flex-wrap: wrap; gap: 0 0.5em; align-items: center; min-inline-size: 11em; font-variant-numeric: tabular-nums; }
+.attn-head .attn-legend { min-inline-size: 0; }
 .attn-legend-swatch { display: flex; margin-inline-start: 0.4em; gap: 0.5em; align-items: center; white-space: nowrap; }
 .attn-legend-swatch canvas { outline: 1px solid color-mix(in srgb, currentColor 25%, transparent); }
 `;

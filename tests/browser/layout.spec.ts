@@ -1,5 +1,6 @@
 import { expect, type Page } from "@playwright/test";
 import { choose, head, rule, test, visit } from "./bench.ts";
+import { PAGE } from "./ports.ts";
 
 declare const written: [text: string, font: string][];
 
@@ -57,6 +58,19 @@ test("no way to look is wider than a narrow window, be there one token or severa
     }
   }
 });
+
+for (const locale of ["en", "zh-CN"]) {
+  test(`the scale of all heads stands in one line in a narrow window, ${locale}`, async ({ browser }) => {
+    for (const width of [320, 360, 390]) {
+      const page = await browser.newPage({ locale, viewport: { width, height: 800 }, baseURL: PAGE });
+      await page.goto("/");
+      await expect(page.getByTestId("head-grid")).toBeVisible();
+      const box = await page.locator(".attn-legend").first().boundingBox();
+      expect(box?.height, `${width}`).toBeLessThan(30);
+      await page.close();
+    }
+  });
+}
 
 test("side by side has the sums of rows where they fit", async ({ page }) => {
   await rule(page, "causal").click();
